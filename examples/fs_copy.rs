@@ -54,7 +54,7 @@ async fn copy(from: &Path, to: &Path) -> io::Result<()> {
         }
         target.write_all(piece).await?;
         let length = piece.len();
-        source.consume(length);
+        source.consume_unpin(length);
         progress.add(length)?;
     }
     // A failed write is reported here at the latest.

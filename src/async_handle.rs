@@ -53,6 +53,7 @@ impl AsyncHandle {
         Self::new_at(handle, Location::caller(), callback)
     }
 
+    #[doc(hidden)]
     /// Creates a handle on behalf of the caller at `site`.
     pub fn new_at(
         handle: &LoopHandle,
@@ -123,6 +124,7 @@ impl AsyncHandle {
         self.core.close()
     }
 
+    #[doc(hidden)]
     /// Requests, from the callback, another call in this poll phase: after a drain, and before the
     /// handles after it.
     #[allow(dead_code, reason = "called by the layer for Node only")]

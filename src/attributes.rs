@@ -19,7 +19,7 @@
 //! ```
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -27,9 +27,11 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::api::builder::Builder;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::remote::Remote;
+use crate::stderr;
 
-/// The time that a loop has to print its report after its test has timed out.
-const ANSWER: Duration = Duration::from_secs(2);
+/// The time that a loop has to begin its report after its test has timed out. It is long, since the
+/// end of the process ends all tests of the binary: a machine under load must not cause it.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// Runs `future` until it completes.
 ///
@@ -124,7 +126,8 @@ fn build(builder: Builder) -> EventLoop {
 
 /// A thread that ends a test after its time; the drop ends the thread.
 struct Watch {
-    done: Option<mpsc::Sender<()>>,
+    /// Ends the thread, whether the test has ended or the loop has begun its report.
+    done: mpsc::Sender<()>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -133,20 +136,23 @@ impl Watch {
     #[inline]
     fn start(timeout: Duration, remote: Remote) -> Self {
         let (done, ended) = mpsc::channel();
+        let answer = done.clone();
         let watch = move || {
-            if ended.recv_timeout(timeout) != Err(mpsc::RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(timeout).is_ok() {
                 return;
             }
-            let told = remote.call(move || {
+            let asked = remote.call(move || {
+                // The loop is not blocked. What follows may take long: the hook of the panic may
+                // resolve a backtrace.
+                let _ = answer.send(());
                 let report = LoopHandle::current().report();
                 panic!("the test has not completed within {timeout:?}\n\n{report}");
             });
-            let answer = ended.recv_timeout(ANSWER);
-            if told.is_ok() && answer == Err(mpsc::RecvTimeoutError::Timeout) {
-                eprintln!(
+            if asked.is_ok() && ended.recv_timeout(ANSWER) == Err(RecvTimeoutError::Timeout) {
+                stderr::print(format_args!(
                     "the test has not completed within {timeout:?}, and its loop does not answer: a callback or a \
                      poll blocks the thread"
-                );
+                ));
                 std::process::abort();
             }
         };
@@ -154,7 +160,7 @@ impl Watch {
             .name("phaseloop-test-timeout".to_owned())
             .spawn(watch);
         Self {
-            done: Some(done),
+            done,
             thread: thread.ok(),
         }
     }
@@ -163,7 +169,8 @@ impl Watch {
 impl Drop for Watch {
     #[inline]
     fn drop(&mut self) {
-        self.done = None;
+        // The thread may have ended already.
+        let _ = self.done.send(());
         if let Some(thread) = self.thread.take() {
             // The thread has nothing to return.
             let _ = thread.join();

@@ -245,34 +245,30 @@ impl EventLoop {
 
 impl Core {
     /// Makes turns: one, or while the loop is alive and not stopped.
-    // The only caller of the plain turn, which is inlined: a turn saves no registers.
+    // The only caller of the turn, which is inlined: a turn saves no registers.
     #[inline(never)]
     fn make_turns(&self, mode: RunMode, until: Option<u64>, goes_on: bool) -> std::io::Result<()> {
         loop {
-            self.turn(mode, until)?;
+            if self.modes().is_unwatched() {
+                self.turn::<false>(mode, until)?;
+            } else {
+                self.probe().begin_turn(self.clock());
+                let done = self.turn::<true>(mode, until);
+                self.probe()
+                    .end_turn(self.clock(), self.executor.task_count());
+                done?;
+            }
             if !goes_on || !self.is_alive() || self.stop.get() {
                 return Ok(());
             }
         }
     }
 
+    /// Runs one turn, phase by phase. The observer receives the phases of a watched turn.
+    // Rule R21. The parameter and the shortcuts before and after the poll phase save 60 to 80
+    // instructions of a turn.
     #[inline(always)]
-    fn turn(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
-        if self.modes().is_unwatched() {
-            self.turn_as::<false>(mode, until)
-        } else {
-            self.turn_watched(mode, until)
-        }
-    }
-
-    /// Runs one turn, phase by phase. The phases of a watched turn are told to the observer.
-    // Rule R21.
-    #[inline(always)]
-    fn turn_as<const WATCHED: bool>(
-        &self,
-        mode: RunMode,
-        until: Option<u64>,
-    ) -> std::io::Result<()> {
+    fn turn<const WATCHED: bool>(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
         self.run_lanes();
         // Most turns have nothing to do before the wait.
         let can_sleep =
@@ -284,10 +280,11 @@ impl Core {
         };
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);
-        if WATCHED {
-            self.in_phase::<WATCHED, _>(Phase::Poll, || self.run_poll_rarely(wait))?;
-        } else {
-            self.run_poll(wait)?;
+        self.in_phase::<WATCHED, _>(Phase::Poll, || self.run_poll(wait))?;
+        // Most turns have nothing to do after the wait either.
+        if self.modes().is_plain() && !self.phases.has_after_poll() {
+            self.clock().leave_behind();
+            return Ok(());
         }
         // I/O callbacks may have queued entries. The bound keeps entries that queue new ones from
         // starving the other phases.
@@ -316,20 +313,11 @@ impl Core {
         can_sleep
     }
 
-    /// Runs a phase. The observer of a watched turn, if there is one, is told of it.
+    /// Runs a phase. The observer of a watched turn, if there is one, receives its begin and end.
     #[inline(always)]
     fn in_phase<const WATCHED: bool, R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
-        if WATCHED && self.modes().has(Mode::OBSERVED) {
-            self.in_told_phase(phase, run)
-        } else {
-            run()
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn in_told_phase<R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
-        let _span = self.probe().phase(phase);
+        let is_observed = WATCHED && self.modes().has(Mode::OBSERVED);
+        let _span = is_observed.then(|| self.probe().phase(phase));
         run()
     }
 

@@ -102,6 +102,8 @@ pub(crate) struct Executor {
 pub(crate) struct Drain {
     /// The ticks of this round are done: all microtasks run before the next tick.
     in_microtasks: bool,
+    /// The number of entries that ran before the loops over the lanes began.
+    ran: u64,
 }
 
 impl Drain {
@@ -277,11 +279,6 @@ impl Executor {
         self.lanes.is_idle() || self.lanes.is_empty()
     }
 
-    /// Returns whether a drain is in progress.
-    pub(crate) fn is_draining(&self) -> bool {
-        self.is_draining.get()
-    }
-
     /// Returns whether the lanes are known to be empty, which is the case after a drain to the end
     /// until something is queued.
     #[inline(always)]
@@ -321,50 +318,29 @@ impl Executor {
         self.lanes.try_push_task(runnable)
     }
 
+    /// Polls the front of the microtask lane, if it is the only entry of both lanes. Returns the
+    /// drain that has begun with it. It must not be called inside a drain.
+    // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
+    // calls, so that no call lies between the wake and the poll.
+    #[inline(always)]
+    pub(crate) fn poll_front(&self) -> Drain {
+        let Some(runnable) = self.lanes.pop_front() else {
+            return Drain::default();
+        };
+        self.run_task(runnable);
+        self.polled.set(NO_TASK);
+        self.lanes.end_front();
+        Drain {
+            in_microtasks: true,
+            ran: 1,
+        }
+    }
+
     /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
     /// budget is used up. `drain` keeps the progress, so that the caller can go on after a panic.
     // Rule N1.
     #[inline]
     pub(crate) fn drain_lanes(&self, drain: &mut Drain) {
-        self.drain_within(drain, self.lane_budget);
-    }
-
-    /// Drains the lanes if their only entry is a microtask. Otherwise nothing is run and the result
-    /// is `false`. It must not be called inside a drain.
-    // The hottest path of the loop: an event that wakes one task. Inlined, as are the functions it
-    // calls, so that no call lies between the wake and the poll.
-    #[inline(always)]
-    pub(crate) fn drain_only_microtask(&self) -> bool {
-        let is_over = if let Some(runnable) = self.lanes.pop_front() {
-            self.run_task(runnable);
-            self.polled.set(NO_TASK);
-            self.lanes.end_front()
-        } else if let Some(microtask) = self.lanes.pop_only_microtask() {
-            // The main future, which is not a task.
-            self.run_microtask(microtask);
-            self.polled.set(NO_TASK);
-            self.lanes.end_drain()
-        } else {
-            return false;
-        };
-        if !is_over {
-            self.drain_rest();
-        }
-        true
-    }
-
-    /// Continues a drain whose first entry, a microtask, has run.
-    #[inline(never)]
-    fn drain_rest(&self) {
-        let mut drain = Drain {
-            in_microtasks: true,
-        };
-        self.drain_within(&mut drain, self.lane_budget - 1);
-    }
-
-    /// Runs the entries of the lanes until both are empty or `budget` entries have run.
-    #[inline]
-    fn drain_within(&self, drain: &mut Drain, budget: u64) {
         let is_inner = self.is_draining.replace(true);
         let _draining = Draining {
             executor: self,
@@ -373,6 +349,7 @@ impl Executor {
         // A drain inside another one, or inside a poll, leaves the lanes to the outer one, which is
         // about to look at the rings.
         let is_nested = is_inner || self.is_polling();
+        let budget = self.lane_budget - std::mem::take(&mut drain.ran);
         if !self.drain_rounds(drain, budget) {
             self.budget_hits.set(self.budget_hits.get() + 1);
         } else if !is_nested {

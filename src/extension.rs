@@ -12,10 +12,9 @@ pub use crate::executor::join::panic_message;
 pub use crate::executor::notes::{
     Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,
 };
-pub use crate::numbered::NumberedMap;
+pub use crate::numbered::{NumberHasher, NumberedMap};
 pub use crate::probe::Origin;
 pub use crate::raw::call::Call;
-pub use crate::raw::future_set::FutureSet;
 pub use crate::raw::nesting::{call_nested, drop_flat};
 pub use crate::raw::task::Payload;
 pub use crate::raw::thread_bound::ThreadBound;
@@ -39,4 +38,9 @@ pub mod frame {
         Frame, Key, Switch, Tracker, Work, carry, is_plain, is_tracked, is_used, set_tracker,
         without_context,
     };
+}
+
+/// Lines on standard error.
+pub mod stderr {
+    pub use crate::stderr::{print, write};
 }

@@ -29,7 +29,7 @@ use pin_project_lite::pin_project;
 use crate::raw::call::Call;
 
 /// The kind of a closure in the microtask lane, for a tracker.
-pub const MICROTASK: &str = "Microtask";
+pub(crate) const MICROTASK: &str = "Microtask";
 
 thread_local! {
     static CURRENT: RefCell<Frame> = const { RefCell::new(Frame(None)) };
@@ -184,6 +184,7 @@ impl Frame {
         self.0.as_ref().map_or(&[], |entries| entries.as_slice())
     }
 
+    /// Returns whether no variable has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -283,7 +284,7 @@ pub(crate) struct Restored(Option<Frame>);
 
 impl Restored {
     /// Restores the frame that is current now.
-    pub fn current() -> Self {
+    pub(crate) fn current() -> Self {
         Self(Some(Frame::current()))
     }
 
@@ -401,7 +402,7 @@ impl Capture {
 
     /// Calls `f` in these surroundings, and restores those before. A panic does not restore them:
     /// its handler runs in them, and the loop sets the frame of the next call.
-    pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         let before = self.frame.clone().enter();
         let value = call_as(self.work.as_deref(), f);
         drop(before.enter());

@@ -2,8 +2,14 @@
 //!
 //! Sockets, pipes, files and terminals implement the I/O traits of the `futures` crate. This module
 //! re-exports the traits, and extension traits with `read`, `write_all`, `lines`, `seek` and the
-//! rest, so that a program needs no second crate. The extension traits come from `futures-lite`,
-//! which is built quickly; those of the `futures` crate work on the same types.
+//! rest, so that a program needs no second crate. All of them are those of the `futures` crate.
+//!
+//! # Cancel safety
+//!
+//! A `read` or `fill_buf` that is dropped has consumed no data. A `read_until` on a [`BufReader`]
+//! that is dropped has moved bytes into the caller's buffer, and a `read_line` that is dropped
+//! loses the start of its line. `lines` keeps that start from one `next` to the other. A
+//! `read_exact`, `read_to_end` or `write_all` that is dropped has transferred an unknown part.
 //!
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};
@@ -19,7 +25,6 @@
 //! # .unwrap();
 //! ```
 
-mod buf_reader;
 pub(crate) mod bytes;
 mod copy;
 mod pipe;
@@ -31,12 +36,11 @@ mod split;
 mod stdio;
 mod when_ready;
 
-pub use futures_lite::io::{
+pub use futures::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
-    AsyncWriteExt, BufWriter, Cursor,
+    AsyncWriteExt, BufReader, BufWriter, Cursor,
 };
 
-pub use buf_reader::BufReader;
 pub use copy::{copy, copy_both_ways};
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;

@@ -126,6 +126,8 @@
 
 // The modules are listed in layer order: each may use those before it.
 // `tests/house/layers.rs` checks this.
+mod stderr;
+
 #[cfg(feature = "test-util")]
 mod choices;
 mod error;

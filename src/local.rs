@@ -8,8 +8,8 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_lite::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
-use futures_lite::stream::Stream;
+use futures::Stream;
+use futures::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::remote::Remote;

@@ -16,7 +16,7 @@ pub type NumberedMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 pub(crate) type NumberedSet<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes one number by one multiplication.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {

@@ -45,7 +45,7 @@ mod traced;
 #[cfg(feature = "probe")]
 mod watchdog;
 
-pub use area::Area;
+pub(crate) use area::Area;
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
 #[cfg(not(feature = "probe"))]

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`call`] | a closure that is called once, without an allocation if it is small |
 //! | [`current`] | a thread-local reference to a value on the stack of an outer caller |
-//! | [`future_set`] | futures that one task polls, each only after it was woken |
 //! | [`handover`] | work on its way to another thread, and its output on the way back |
 //! | [`held_slots`] | a table whose values stay in memory while it is held |
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
@@ -22,7 +21,6 @@
 
 pub(crate) mod call;
 pub(crate) mod current;
-pub(crate) mod future_set;
 pub(crate) mod handover;
 pub(crate) mod held_slots;
 pub(crate) mod nesting;

@@ -3,8 +3,8 @@
 //! [`time::Interval`](crate::time::Interval), [`JoinSet`](crate::task::JoinSet), the accepted
 //! connections of a listener, signals, directory entries and file events are streams. They
 //! implement [`Stream`], the trait of the `futures` crate. [`StreamExt`] has the methods `next`,
-//! `map`, `take`, `try_next` and others. It comes from `futures-lite`, which is built quickly;
-//! `futures::StreamExt` works on these streams as well.
+//! `map`, `take` and others, [`TryStreamExt`] has `try_next`, `try_collect` and others for streams
+//! of results. All of them are those of the `futures` crate.
 //!
 //! ```
 //! use std::time::Duration;
@@ -16,4 +16,4 @@
 //! });
 //! ```
 
-pub use futures_lite::stream::{Stream, StreamExt};
+pub use futures::stream::{Stream, StreamExt, TryStream, TryStreamExt};

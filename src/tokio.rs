@@ -87,12 +87,13 @@ use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self, Handle, Runtime, RuntimeMetrics};
+use waker_fn::waker_fn;
 
 use crate::error::Error;
 use crate::event_loop::EventLoop;
@@ -230,6 +231,11 @@ struct Readiness {
 }
 
 impl Readiness {
+    fn set_readable(&self) {
+        self.is_readable.store(true, Ordering::Release);
+        self.end_wait();
+    }
+
     /// Ends the wait that is in progress.
     fn end_wait(&self) {
         let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,13 +245,6 @@ impl Readiness {
     fn set_wait(&self, waker: &Waker) {
         let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
         wait.clone_from(waker);
-    }
-}
-
-impl Wake for Readiness {
-    fn wake(self: Arc<Self>) {
-        self.is_readable.store(true, Ordering::Release);
-        self.end_wait();
     }
 }
 
@@ -276,10 +275,11 @@ impl Island {
             is_readable: AtomicBool::new(false),
             wait: Mutex::new(Waker::noop().clone()),
         });
+        let noted = readiness.clone();
         Ok(Self {
             metrics: handle.metrics(),
             handle,
-            on_readable: readiness.clone().into(),
+            on_readable: waker_fn(move || noted.set_readable()),
             readiness,
             is_registered: Cell::new(false),
             parts: RefCell::new(Some(Parts {

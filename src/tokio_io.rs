@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_lite::io::AsyncWrite as _;
+use futures::io::AsyncWrite as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::local::Local;
@@ -20,7 +20,7 @@ macro_rules! impl_tokio_read {
                 cx: &mut Context<'_>,
                 buffer: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
-                let read = ready!(futures_lite::io::AsyncRead::poll_read(
+                let read = ready!(futures::io::AsyncRead::poll_read(
                     self,
                     cx,
                     buffer.initialize_unfilled()
@@ -40,11 +40,11 @@ macro_rules! impl_tokio_write {
                 cx: &mut Context<'_>,
                 buffer: &[u8],
             ) -> Poll<io::Result<usize>> {
-                futures_lite::io::AsyncWrite::poll_write(self, cx, buffer)
+                futures::io::AsyncWrite::poll_write(self, cx, buffer)
             }
 
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                futures_lite::io::AsyncWrite::poll_flush(self, cx)
+                futures::io::AsyncWrite::poll_flush(self, cx)
             }
 
             fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -56,7 +56,7 @@ macro_rules! impl_tokio_write {
                 cx: &mut Context<'_>,
                 buffers: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                futures_lite::io::AsyncWrite::poll_write_vectored(self, cx, buffers)
+                futures::io::AsyncWrite::poll_write_vectored(self, cx, buffers)
             }
 
             fn is_write_vectored(&self) -> bool {

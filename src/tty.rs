@@ -30,7 +30,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::io::StdioKind;

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{Chooser, Kind, Limits, Question, Threads};
+use crate::stderr;
 
 /// A small generator of random numbers: splitmix64.
 #[derive(Clone)]
@@ -91,8 +92,13 @@ pub(crate) fn of_suite() -> Option<(Box<dyn Chooser>, Limits)> {
         Some(parse_suite(&seed, &without).unwrap_or_else(|error| panic!("{error}")))
     });
     let suite = suite.as_ref()?;
-    // A test harness keeps this line, and prints it if the test fails.
-    eprintln!("PHASELOOP_SHUFFLE={} shuffles this loop", suite.seed);
+    // In a test harness the name of the thread is that of the test.
+    let thread = std::thread::current();
+    let thread = thread.name().unwrap_or("without a name");
+    stderr::print(format_args!(
+        "PHASELOOP_SHUFFLE={} shuffles a loop of the thread {thread}",
+        suite.seed
+    ));
     let mut walk = Walk::new(suite.seed);
     for kind in &suite.without {
         walk.rates[*kind as usize] = 0;

@@ -47,6 +47,7 @@ pub struct About {
     pub path: Option<PathBuf>,
     /// The second path of an operation on two.
     pub target: Option<PathBuf>,
+    /// The address of a socket.
     pub address: Option<SocketAddr>,
     /// The abstract name of a Unix socket.
     pub name: Option<Vec<u8>>,
@@ -110,11 +111,7 @@ impl OsError {
     }
 
     /// Adds an operation and its object to an error.
-    pub fn wrap(
-        source: io::Error,
-        operation: &'static str,
-        about: impl Into<About>,
-    ) -> io::Error {
+    pub fn wrap(source: io::Error, operation: &'static str, about: impl Into<About>) -> io::Error {
         let kind = kind_of(&source);
         let error = Self {
             operation,

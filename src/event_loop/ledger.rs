@@ -134,7 +134,7 @@ impl Core {
         }
     }
 
-    pub fn set_referenced(&self, header: &Header, referenced: bool) {
+    pub(crate) fn set_referenced(&self, header: &Header, referenced: bool) {
         if header.referenced.replace(referenced) != referenced && header.active.get() {
             self.ledger.change(header.kind, referenced);
             self.tell_host();

@@ -101,6 +101,18 @@ impl Phases {
         hooks | entries != 0
     }
 
+    /// Returns whether a phase behind the poll phase, or the pending queue, has something to run.
+    #[inline(always)]
+    pub(super) fn has_after_poll(&self) -> bool {
+        let entries = self.pending.len()
+            | self.check.queue.len()
+            | self.closing_queue.len()
+            | self.timers_queue.len();
+        entries | self.check.hooks.len() != 0
+            || !self.closing.is_empty()
+            || !self.timers.borrow().is_empty()
+    }
+
     #[inline(always)]
     pub(super) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
@@ -173,7 +185,7 @@ impl Core {
     /// Queues an entry. `site` is the line that queues it, if known.
     // Inlined, so that the entry is written to its place and not copied on the way.
     #[inline(always)]
-    pub fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
+    pub(crate) fn enqueue(&self, phase: Phase, entry: Entry, site: Option<Site>) -> QueueKey {
         self.ledger.add(Keeper::Queued);
         self.phases.queue(phase).push(entry, site)
     }

@@ -23,7 +23,6 @@ use std::rc::Rc;
 
 use super::core::Core;
 use super::dispatch::once;
-use super::extension;
 use super::phases::queue::PhaseQueue;
 use crate::executor::Drain;
 use crate::keeper::Keeper;
@@ -32,7 +31,7 @@ use crate::probe::{Mode, Origin};
 use crate::raw::task::Payload;
 
 /// Receives an uncaught panic. It may resume unwinding.
-pub type PanicHandler = Rc<dyn Fn(Payload)>;
+pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
 
 #[derive(Default)]
 pub(crate) struct PanicPolicy {
@@ -78,7 +77,7 @@ impl Core {
 
     /// Runs `code` and passes its panic to the handler, if one is installed. Returns `None` if
     /// `code` panicked or the program has exited.
-    pub fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
+    pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
         if !self.is_contained() {
             return Some(code());
         }
@@ -107,9 +106,8 @@ impl Core {
     /// drain and propagates.
     // Rules N73, N72.
     #[cold]
-    pub(super) fn drain_contained(&self) {
+    pub(super) fn drain_contained(&self, mut drain: Drain) {
         self.panic_policy.resume();
-        let mut drain = Drain::default();
         loop {
             let drained = catch_unwind(AssertUnwindSafe(|| {
                 self.executor.drain_lanes(&mut drain);

@@ -1,13 +1,9 @@
-//! The loop while something watches it: the cold twins of `dispatch`, of the pushes to the lanes
-//! and of the turn; see `probe/switch.rs`.
-
-use std::io;
+//! The loop while something watches it: the cold twins of `dispatch` and of the pushes to the
+//! lanes; see `probe/switch.rs`.
 
 use super::core::Core;
-use super::phases::queue::Entry;
-use super::{RunMode, current};
+use super::current;
 use crate::frame;
-use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Activity, Area, Mode, Origin, Probe};
 use crate::raw::call::{Call, Note, Noted};
@@ -18,7 +14,8 @@ impl Core {
         self.executor.probe()
     }
 
-    /// Runs one callback of a phase, then drains the lanes.
+    /// Runs one callback of a phase, then drains the lanes: [`dispatch`](Self::dispatch) while
+    /// something watches, or a handler receives panics.
     #[cold]
     #[inline(never)]
     pub(super) fn dispatch_watched(
@@ -28,35 +25,10 @@ impl Core {
         callback: &mut dyn FnMut(),
     ) {
         self.counters.count_callback(phase);
-        if self.modes().is_only(Mode::CONTAINED) {
-            self.dispatch_contained(callback);
-            return self.clear_frame();
-        }
-        if self.modes().is_only(Mode::RECORDED) {
-            self.run_body(phase, origin, callback);
-            return self.drain();
-        }
         self.clear_frame();
         let _span = self.probe().callback(phase);
-        self.dispatch_nested_watched(phase, origin, callback);
+        self.call_and_drain(phase, origin, callback);
         self.clear_frame();
-    }
-
-    /// Runs an entry that was taken out of a queue, then drains the lanes.
-    // It gets the entry, not a closure by reference, which would cost half as much as a record.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn dispatch_entry_watched(&self, phase: Phase, entry: Entry, site: Option<Site>) {
-        let (activity, origin) = (Activity::Callback(phase), Origin::new(Keeper::Queued, site));
-        if let Some(recording) = self.executor.recording(activity, origin) {
-            self.counters.count_callback(phase);
-            entry.run();
-            recording.finish();
-            self.drain();
-        } else {
-            let origin = || Origin::new(Keeper::Queued, site);
-            self.dispatch_cold(phase, origin, || entry.run());
-        }
     }
 
     /// Empties the frame: a callback begins without one, and leaves none behind.
@@ -67,15 +39,8 @@ impl Core {
         }
     }
 
-    /// Runs one more callback inside a callback that is running, then drains the lanes.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn dispatch_nested_watched(
-        &self,
-        phase: Phase,
-        origin: Origin,
-        callback: &mut dyn FnMut(),
-    ) {
+    /// Runs the body of a callback in the current frame, then drains the lanes.
+    pub(super) fn call_and_drain(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
         let mut body = || self.run_body(phase, origin, callback);
         if self.is_contained() {
             self.dispatch_contained(body);
@@ -100,17 +65,6 @@ impl Core {
     pub(super) fn run_body(&self, phase: Phase, origin: Origin, body: &mut dyn FnMut()) {
         self.executor
             .watching(Activity::Callback(phase), origin, body);
-    }
-
-    /// Makes a turn of which the sinks are told.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn turn_watched(&self, mode: RunMode, until: Option<u64>) -> io::Result<()> {
-        self.probe().begin_turn(self.clock());
-        let done = self.turn_as::<true>(mode, until);
-        let tasks = self.executor.task_count();
-        self.probe().end_turn(self.clock(), tasks);
-        done
     }
 }
 

@@ -155,13 +155,11 @@ impl<R> Lanes<R> {
     /// Ends the drain that [`pop_front`](Self::pop_front) began; see
     /// [`end_drain`](Self::end_drain). No other drain has ended since.
     #[inline(always)]
-    pub(crate) fn end_front(&self) -> bool {
+    pub(crate) fn end_front(&self) {
         debug_assert!(self.content.get() == Content::Any);
-        let is_empty = self.are_rings_empty();
-        if is_empty {
+        if self.are_rings_empty() {
             self.content.set(Content::Nothing);
         }
-        is_empty
     }
 
     #[inline(always)]
@@ -179,7 +177,8 @@ impl<R> Lanes<R> {
         self.content.set(Content::Any);
     }
 
-    /// Ends a drain. If both lanes are empty, the next woken task becomes the front.
+    /// Ends a drain. If both lanes are empty, the next woken task becomes the front. Returns
+    /// whether they are.
     #[inline(always)]
     pub(crate) fn end_drain(&self) -> bool {
         let is_empty = self.is_empty();
@@ -233,16 +232,6 @@ impl<R> Lanes<R> {
             Some(task) => Some(Microtask::Task(task)),
             None => self.calls.pop().map(Microtask::Call),
         }
-    }
-
-    /// Begins a drain and takes the microtask that is the only entry of both lanes.
-    #[inline(always)]
-    pub(crate) fn pop_only_microtask(&self) -> Option<Microtask<R>> {
-        self.begin_drain();
-        if self.ticks.rest() | (self.microtasks.len() ^ 1) != 0 {
-            return None;
-        }
-        self.pop_microtask()
     }
 
     /// Returns the number of ticks and closures that were taken out.
@@ -348,26 +337,6 @@ mod tests {
         lanes.push_call(call());
         assert!(!lanes.is_empty());
         assert_eq!(microtasks(&lanes), ["a", "call", "call", "b", "call"]);
-        assert!(lanes.is_empty());
-    }
-
-    #[test]
-    fn only_a_microtask_without_company_is_the_only_entry() {
-        let lanes = Lanes::new();
-        assert!(lanes.pop_only_microtask().is_none());
-        lanes.push_task("a");
-        lanes.push_tick(call());
-        assert!(lanes.pop_only_microtask().is_none(), "there is a tick");
-        drop(lanes.pop_tick());
-        lanes.push_task("b");
-        assert!(lanes.pop_only_microtask().is_none(), "there are two");
-        assert_eq!(microtasks(&lanes), ["a", "b"]);
-        lanes.push_call(call());
-        let only = lanes.pop_only_microtask();
-        assert!(matches!(only, Some(Microtask::Call(_))));
-        lanes.push_task("c");
-        let only = lanes.pop_only_microtask();
-        assert!(matches!(only, Some(Microtask::Task("c"))));
         assert!(lanes.is_empty());
     }
 

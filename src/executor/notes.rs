@@ -120,7 +120,7 @@ impl Executor {
 }
 
 /// What a task waits for.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct NamedWait {
     /// The kind: `promise`, `event`.
     pub what: &'static str,
@@ -128,10 +128,12 @@ pub struct NamedWait {
     pub which: &'static str,
     /// The line of the program that waits, if known.
     pub site: Option<Site>,
+    /// Which tasks end the wait.
     pub source: Source,
 }
 
 impl NamedWait {
+    /// Names a wait of which no source is known.
     pub fn new(what: &'static str, which: &'static str, site: Option<Site>) -> Self {
         Self {
             what,
@@ -143,28 +145,34 @@ impl NamedWait {
 }
 
 /// Which tasks end a wait, as far as it is known.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Source {
     #[default]
+    /// Nothing is known.
     Unknown,
+    /// One task ends the wait.
     Task(Id),
     /// Several results are combined, and these tasks have some of them.
     Combined(Rc<Combined>),
 }
 
+/// Several results that one function combines.
+#[derive(Debug)]
 pub struct Combined {
     /// The name of the function that combines them.
     pub how: &'static str,
+    /// The tasks that have some of the results.
     pub tasks: Vec<Id>,
 }
 
 /// The named waits of a loop.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct NamedWaits {
     list: RefCell<Slab<Entry>>,
     next_serial: Cell<u32>,
 }
 
+#[derive(Debug)]
 struct Entry {
     wait: NamedWait,
     /// The data pointer of the waker that ends the wait.
@@ -175,7 +183,7 @@ struct Entry {
 }
 
 /// Identifies a wait of the list. The serial number tells it apart from a later one in its place.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     place: u32,
     serial: u32,
@@ -245,6 +253,7 @@ impl NamedWaits {
 }
 
 /// What one future waits for, and its place in the list while it waits. The drop ends the wait.
+#[derive(Debug)]
 pub struct WaitNote {
     what: &'static str,
     which: &'static str,

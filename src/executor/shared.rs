@@ -13,6 +13,7 @@ use super::pace::Pace;
 use super::registry::Registry;
 use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;
+use crate::stderr;
 use crate::sys::poller::Notifier;
 use crate::task_info::Id;
 
@@ -115,7 +116,9 @@ impl Shared {
             UnhandledPanic::Ignore => {}
             UnhandledPanic::Report => {
                 let message = panic_message(&*payload).unwrap_or("no message");
-                eprintln!("phaseloop: {task} panicked and is not awaited: {message}");
+                stderr::print(format_args!(
+                    "phaseloop: {task} panicked and is not awaited: {message}"
+                ));
             }
             UnhandledPanic::Unwind => {
                 let mut unhandled = self

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::job::{self, needs_loop};
 use crate::blocking::Work;

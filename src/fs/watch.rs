@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use crate::error::{Error as Refusal, OsError};
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use crate::blocking::Work;
 use crate::clock::nanoseconds;

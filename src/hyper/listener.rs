@@ -6,7 +6,7 @@ use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 
-use futures_lite::io::{AsyncRead, AsyncWrite};
+use futures::io::{AsyncRead, AsyncWrite};
 
 use crate::net::{TcpListener, TcpStream};
 

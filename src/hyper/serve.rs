@@ -5,12 +5,12 @@ use std::fmt;
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::panic::Location;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures_lite::future::or;
+use futures::future::{Either, select};
 use hyper::server::conn::{http1, http2};
 use slab::Slab;
 
@@ -364,22 +364,21 @@ async fn run<L: Listener>(settings: Settings<L>) -> io::Result<()> {
             if must_rest {
                 time::sleep(REST).await;
             }
-            Some(listener.accept(site).await)
+            listener.accept(site).await
         };
-        let told_to_end = async {
-            shutdown.as_mut().await;
-            None
-        };
-        match or(told_to_end, accepted).await {
-            None => break Ok(()),
-            Some(Ok(accepted)) => {
+        // The shutdown is polled first: it wins over a connection that arrives with it.
+        match select(shutdown.as_mut(), pin!(accepted)).await {
+            Either::Left(_) => break Ok(()),
+            Either::Right((Ok(accepted), _)) => {
                 errors = 0;
                 let member = server.admit(Link::new(handle.clone(), settings.limits));
                 let opening = listener.open(accepted);
                 start(opening, member, http.clone(), observer.clone());
             }
-            Some(Err(error)) if sys::socket::is_of_listener(&error) => break Err(error),
-            Some(Err(error)) => {
+            Either::Right((Err(error), _)) if sys::socket::is_of_listener(&error) => {
+                break Err(error);
+            }
+            Either::Right((Err(error), _)) => {
                 errors += 1;
                 observer(ServeError::Accept(error));
             }

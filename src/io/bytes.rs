@@ -21,7 +21,7 @@ macro_rules! impl_async_read {
         $crate::io::bytes::impl_async_read!(@one &$stream, |this| &**this);
     };
     (@one $type:ty, |$this:ident| $stream:expr) => {
-        impl futures_lite::io::AsyncRead for $type {
+        impl futures::io::AsyncRead for $type {
             #[inline(always)]
             fn poll_read(
                 self: std::pin::Pin<&mut Self>,
@@ -58,7 +58,7 @@ macro_rules! impl_async_write {
         );
     };
     (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
-        impl futures_lite::io::AsyncWrite for $type {
+        impl futures::io::AsyncWrite for $type {
             #[inline(always)]
             fn poll_write(
                 self: std::pin::Pin<&mut Self>,
@@ -166,32 +166,7 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        if !self.may_try(direction) {
-            return self.wait_in_slot(direction, cx).map(Err);
-        }
-        match self.call(&mut operation) {
-            Ok(count) => {
-                self.note_count(direction, asked, count);
-                Poll::Ready(Ok(count))
-            }
-            Err(error) => self.poll_transfer_after(error, direction, cx, asked, &mut operation),
-        }
-    }
-
-    /// Handles the error of a first attempt. It is a function of its own so that the path of a
-    /// successful transfer stays small enough to be inlined.
-    #[cold]
-    #[inline(never)]
-    fn poll_transfer_after(
-        &self,
-        error: io::Error,
-        direction: Direction,
-        cx: &mut Context<'_>,
-        asked: usize,
-        operation: &mut impl FnMut(&T) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        let poll_ready = || self.poll_ready(direction, cx);
-        let result = ready!(self.poll_after(error, direction, operation, poll_ready));
+        let result = ready!(self.poll_with(direction, cx, &mut operation));
         self.note_transfer(direction, asked, &result);
         Poll::Ready(result)
     }
@@ -207,7 +182,7 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let result = self.try_with(direction, &mut operation);
+        let result = self.attempt(direction, &mut operation);
         self.note_transfer(direction, asked, &result);
         result
     }
@@ -222,28 +197,18 @@ impl<T: AsSource> Source<T> {
         &self,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.try_with(Direction::Read, &mut operation)
+        self.attempt(Direction::Read, &mut operation)
     }
 
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
-    fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
-        match result {
-            Ok(count) => self.note_count(direction, asked, *count),
-            Err(_) => self.count_waits(),
-        }
-    }
-
-    /// Updates the readiness after an attempt that has moved `count` bytes.
     #[inline(always)]
-    fn note_count(&self, direction: Direction, asked: usize, count: usize) {
-        if count >= asked {
-            return;
-        }
-        if count == 0 {
-            self.count_waits();
-        } else if count < MOST_PER_CALL {
-            self.state.clear_after_partial(direction);
+    fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
+        match *result {
+            Ok(count) if count >= asked => {}
+            Ok(count @ 1..) if count < MOST_PER_CALL => self.state.clear_after_partial(direction),
+            Ok(1..) => {}
+            Ok(0) | Err(_) => self.count_waits(),
         }
     }
 }

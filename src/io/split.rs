@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use futures_lite::io::{AsyncRead, AsyncWrite};
+use futures::io::{AsyncRead, AsyncWrite};
 
 /// A stream whose two directions can be used at once through `&T`.
 pub trait Duplex {
@@ -260,12 +260,12 @@ impl<S: Duplex> std::error::Error for ReuniteError<S> {}
 #[cfg(test)]
 mod tests {
     use super::{Duplex, split};
-    use futures_lite::io::AsyncWrite;
+    use futures::io::AsyncWrite;
     use std::cell::Cell;
     use std::io;
     use std::pin::Pin;
     use std::rc::Rc;
-    use std::task::{Context, Poll, Waker};
+    use std::task::{Context, Poll};
 
     /// A stream whose first close waits, as one that has bytes to send does.
     struct Slow {
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_close_that_is_given_up_leaves_the_shutdown_to_the_drop() {
-        let mut cx = Context::from_waker(Waker::noop());
+        let mut task = tokio_test::task::spawn(());
         for (polls, shutdowns) in [(0, 1), (1, 1), (2, 0)] {
             let seen = Rc::new(Cell::new(0));
             let (_read, mut write) = split(Slow {
@@ -312,7 +312,7 @@ mod tests {
                 shutdowns: seen.clone(),
             });
             for _ in 0..polls {
-                let _ = Pin::new(&mut write).poll_close(&mut cx);
+                let _ = task.enter(|cx, _| Pin::new(&mut write).poll_close(cx));
             }
             drop(write);
             assert_eq!(seen.get(), shutdowns, "after {polls} polls of the close");

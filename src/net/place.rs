@@ -471,12 +471,11 @@ impl Packets {
         Source::new_stream(handle, self, true, site)
     }
 
-    pub fn connect(&self, address: SocketAddr) -> io::Result<()> {
+    pub(crate) fn connect(&self, address: SocketAddr) -> io::Result<()> {
         either!(&self.0, socket => socket.connect(address), memory => memory.connect_udp(address))
     }
 
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub fn disconnect(&self) -> io::Result<()> {
+    pub(crate) fn disconnect(&self) -> io::Result<()> {
         either!(
             &self.0,
             socket => sys::socket::disconnect(socket),

@@ -72,9 +72,10 @@ impl NamedPipeListener {
         Self::bind_at(name.as_ref(), Location::caller())
     }
 
+    #[doc(hidden)]
     /// Binds on behalf of the caller at `site`.
     #[track_caller]
-    pub(crate) fn bind_at(name: &Path, site: Site) -> io::Result<Self> {
+    pub fn bind_at(name: &Path, site: Site) -> io::Result<Self> {
         let handle = LoopHandle::current();
         let source = PipeListener::new(name)
             .and_then(|listener| Source::new_at(&handle, listener, Interest::Read, site))
@@ -107,9 +108,10 @@ impl NamedPipeListener {
         NamedPipeStream::register(&handle, end, site)
     }
 
+    #[doc(hidden)]
     /// Returns whether the listener rests after an error that stays.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is_resting(&self) -> bool {
+    pub fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }
 
@@ -225,10 +227,11 @@ impl NamedPipeStream {
         self.source.try_write(bytes)
     }
 
+    #[doc(hidden)]
     /// Returns a future of the moment when the peer has read all that was written. A thread of the
     /// pool waits for it.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn drained(&self) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
+    pub fn drained(&self) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
         let core = sealed::Sealed::handle_core(self);
         let pipe = self.source.get_ref().duplicate()?;
         let purpose = Purpose::new(Class::Fs, "shutdown").at(core.header.site());

@@ -6,7 +6,7 @@
     not(feature = "probe"),
     allow(dead_code, reason = "without the feature there is no log")
 )]
-pub enum Area {
+pub(crate) enum Area {
     Loop,
     Timers,
     Poll,

@@ -23,7 +23,6 @@
 //! A line comes from [`DebugLog::begin`], or from a call of `Core::log`.
 
 use std::fmt;
-use std::io::Write as _;
 use std::time::Duration;
 
 use super::area::Area;
@@ -31,6 +30,7 @@ use super::switch::{Activity, Origin};
 use crate::clock::NEVER;
 use crate::frame::{self, Frame};
 use crate::keeper::Keeper;
+use crate::stderr;
 use crate::task_info::Info;
 
 impl Area {
@@ -200,10 +200,8 @@ impl Drop for DebugLog {
 
 fn write(area: Area, text: fmt::Arguments<'_>) {
     let name = Area::NAMED[area as usize].1.to_uppercase();
-    let line = format!("PHASELOOP {name} {}: {text}\n", std::process::id());
-    // One write, so that lines of several threads and processes do not mix. A log that cannot be
-    // written is no reason to end the program.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let process = std::process::id();
+    stderr::print(format_args!("PHASELOOP {name} {process}: {text}"));
 }
 
 /// Tells that what is queued or registered takes values along.

@@ -24,6 +24,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::debug_log::Areas;
+use crate::stderr;
 use crate::sys::privilege;
 
 /// What the variables ask for.
@@ -92,7 +93,7 @@ impl Environment {
             }
             let (environment, faults) = Self::parse(|name| env::var_os(name));
             for fault in faults {
-                eprintln!("phaseloop: {fault}");
+                stderr::print(format_args!("phaseloop: {fault}"));
             }
             environment
         })

@@ -16,6 +16,7 @@ use super::{chrome, html};
 use crate::clock::{Clock, NEVER, nanoseconds};
 use crate::numbered::NumberedSet;
 use crate::phase_order::Phase;
+use crate::stderr;
 use crate::sys::usage::{self, Usage};
 use crate::task_info::Info;
 
@@ -441,7 +442,7 @@ impl Recorder {
         let period = self.describe(span, overdue, usage);
         let prints_each = self.state.prints_each.get();
         if prints_each {
-            eprintln!("phaseloop: {period}");
+            stderr::print(format_args!("phaseloop: {period}"));
         }
         // Taken out, since the listener may use the recorder.
         let listener = self.state.on_slow.borrow_mut().take();
@@ -470,7 +471,7 @@ impl Recorder {
         let last = self.state.last_line.get();
         if last.is_none_or(|last| now.saturating_sub(last) >= BETWEEN_LINES) {
             self.state.last_line.set(Some(now));
-            eprintln!("phaseloop: {period}");
+            stderr::print(format_args!("phaseloop: {period}"));
         }
     }
 

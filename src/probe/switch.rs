@@ -6,8 +6,7 @@
 //!
 //! | plain path | cold twin |
 //! |---|---|
-//! | `dispatch`, `dispatch_wake` and their kin | `Core::dispatch_watched` |
-//! | `dispatch_entry` | `Core::dispatch_entry_watched` |
+//! | `Core::dispatch` | `Core::dispatch_watched` |
 //! | `Executor::run_task` | `Executor::run_task_watched` |
 //! | `Executor::start` (a spawn) | `Executor::note_spawn` |
 //! | `Core::arm_sleep`, `Core::arm_timer_at` | `Core::log_armed` |
@@ -15,7 +14,7 @@
 //! | `Core::push_tick` | `Core::push_tick_watched` |
 //! | `Core::push_microtask` | `Core::push_microtask_watched` |
 //! | `Executor::run_ticks` | `Executor::run_ticks_watched` |
-//! | `Core::turn` | `Core::turn_watched` |
+//! | `Core::turn::<false>` | `Core::turn::<true>` |
 //!
 //! Each twin asks the [`Probe`](super::Probe), which holds the *sinks*: the observer, the recorder.
 //! A sink is one field of the probe, one bit here, and a few lines in the probe's methods:
@@ -147,6 +146,7 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The kind of what causes a callback, and the line that queued it, if known.
     pub fn new(kind: Keeper, site: Option<Site>) -> Self {
         Self {
             kind: Some(kind),
@@ -163,6 +163,7 @@ impl Origin {
         }
     }
 
+    /// Adds the deadline, in nanoseconds of the loop's clock.
     pub fn due(self, deadline: u64) -> Self {
         Self {
             due: Some(deadline),

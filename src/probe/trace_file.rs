@@ -8,6 +8,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::recorder::Recorder;
+use crate::stderr;
 
 /// A file that was created with its loop, so that a wrong path is known at once.
 pub(crate) struct TraceFile {
@@ -31,7 +32,7 @@ impl TraceFile {
                 process,
             }),
             Err(error) => {
-                eprintln!("phaseloop: cannot write {}: {error}", path.display());
+                cannot_write(&path, &error);
                 None
             }
         }
@@ -41,7 +42,7 @@ impl TraceFile {
     /// error.
     pub(crate) fn write(&self, recorder: &Recorder) {
         if let Err(error) = self.try_write(recorder) {
-            eprintln!("phaseloop: cannot write {}: {error}", self.path.display());
+            cannot_write(&self.path, &error);
         }
     }
 
@@ -90,6 +91,11 @@ fn path_of(pattern: &Path, process: u32, number: u32) -> PathBuf {
         path.set_file_name(stem);
     }
     path
+}
+
+fn cannot_write(path: &Path, error: &io::Error) {
+    let path = path.display();
+    stderr::print(format_args!("phaseloop: cannot write {path}: {error}"));
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Output};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::io::AsyncRead;
+use futures::io::AsyncRead;
 
 #[cfg(unix)]
 use super::channel::Channel;
@@ -353,7 +353,7 @@ mod tests {
     use super::Collect;
     use crate::event_loop::api::block_on::block_on;
     use crate::io::pipe;
-    use futures_lite::AsyncWriteExt;
+    use futures::AsyncWriteExt;
     use std::future::poll_fn;
     use std::task::Poll;
 

@@ -96,6 +96,7 @@ impl<F: FnOnce()> InPlace<F> {
 
 impl Call {
     #[inline]
+    /// Boxes a closure.
     pub fn new<F: FnOnce() + 'static>(closure: F) -> Self {
         if InPlace::<F>::FITS {
             Self::in_place(closure)
@@ -146,6 +147,7 @@ impl Call {
     }
 
     #[inline]
+    /// Calls the closure.
     pub fn call(self) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the actions match the type that was written to the room. The room is used for the

@@ -14,9 +14,8 @@ use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use pin_project_lite::pin_project;
-
-use super::future_set::FutureSet;
 
 /// A future of a scope, without its lifetime.
 type Child = Pin<Box<dyn Future<Output = ()>>>;
@@ -24,8 +23,8 @@ type Child = Pin<Box<dyn Future<Output = ()>>>;
 /// Spawns tasks that end before the scope does; see [`scope`](crate::task::scope), which has an
 /// example.
 pub struct Scope<'scope, 'env: 'scope, E = Infallible> {
-    /// Taken out while its futures are polled.
-    children: RefCell<FutureSet<()>>,
+    /// `None` before the first future, and while the futures are polled.
+    children: RefCell<Option<Children>>,
     /// The futures that were added since.
     added: RefCell<Vec<Child>>,
     /// The futures were dropped, and no other is accepted.
@@ -103,6 +102,18 @@ impl<F: Future<Output = ()>> Future for Guarded<'_, F> {
     }
 }
 
+/// The futures of a scope, which are dropped in the order in which they were added.
+#[derive(Default)]
+struct Children(FuturesUnordered<Child>);
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        // The set itself would drop the newest first, and after a panic of a drop none of the rest.
+        let mut newest_first: Vec<_> = std::mem::take(&mut self.0).into_iter().collect();
+        newest_first.reverse();
+    }
+}
+
 /// Drops the futures of a scope.
 struct ClearOnDrop<'a, 'scope, 'env, E>(&'a Scope<'scope, 'env, E>);
 
@@ -154,10 +165,10 @@ impl<E> Scope<'_, '_, E> {
     // A panic drops `children`, and so all futures.
     fn poll_children(&self, cx: &mut Context<'_>) -> bool {
         loop {
-            let mut children = self.children.take();
-            children.extend(self.added.take());
+            let mut children = self.children.take().unwrap_or_default();
+            children.0.extend(self.added.take());
             let are_done = loop {
-                match children.poll_next(cx) {
+                match children.0.poll_next_unpin(cx) {
                     // `clear` was called by a future: it found no children, and left a mark.
                     _ if self.is_closed.get() => return true,
                     Poll::Ready(Some(())) => {}
@@ -165,7 +176,7 @@ impl<E> Scope<'_, '_, E> {
                     Poll::Pending => break false,
                 }
             };
-            *self.children.borrow_mut() = children;
+            *self.children.borrow_mut() = Some(children);
             if self.added.borrow().is_empty() {
                 return are_done;
             }

@@ -160,23 +160,19 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Wake, Waker};
+    use std::task::{Context, Waker};
+
+    use waker_fn::waker_fn;
 
     use super::{holds_back, places, poll_with, without_attempts};
 
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     #[test]
     fn each_clone_is_a_place_and_wakes_the_task() {
-        let count = Arc::new(Count::default());
-        let waker = Waker::from(count.clone());
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = count.clone();
+        let waker = waker_fn(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
         let kept = RefCell::new(Vec::new());
         let poll = || {
             poll_with(&mut Context::from_waker(&waker), |cx| {
@@ -197,7 +193,7 @@ mod tests {
             drop(waker.clone());
             waker.wake();
         }
-        assert_eq!(count.0.load(Ordering::Relaxed), 5);
+        assert_eq!(count.load(Ordering::Relaxed), 5);
         assert!(!holds_back(true), "only inside of such a poll");
     }
 

@@ -4,6 +4,7 @@
     reason = "lets a value that is not `Send` pass through interfaces that ask for it"
 )]
 
+use std::fmt;
 use std::mem::ManuallyDrop;
 
 use super::thread::{self, ThreadToken};
@@ -22,7 +23,14 @@ unsafe impl<T> Send for ThreadBound<T> {}
 // SAFETY: the same checks apply to shared references.
 unsafe impl<T> Sync for ThreadBound<T> {}
 
+impl<T> fmt::Debug for ThreadBound<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadBound").finish_non_exhaustive()
+    }
+}
+
 impl<T> ThreadBound<T> {
+    /// Binds a value to the calling thread.
     pub fn new(value: T) -> Self {
         Self {
             owner: thread::token(),

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::SignalKind;
 use crate::error::Error;

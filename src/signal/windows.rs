@@ -35,7 +35,7 @@ mod tests {
     use crate::event_loop::api::block_on::block_on;
     use crate::signal::{Signal, SignalKind, Signals, ctrl_c};
     use crate::sys::signal::{WITH_CONSOLE, raise};
-    use futures_lite::future::poll_once;
+    use futures::FutureExt as _;
     use std::cell::RefCell;
     use std::pin::pin;
     use std::rc::Rc;
@@ -48,8 +48,8 @@ mod tests {
         let _alone = WITH_CONSOLE.lock();
         block_on(async {
             let (mut first, mut second) = (pin!(ctrl_c()), pin!(ctrl_break()));
-            assert!(poll_once(&mut first).await.is_none());
-            assert!(poll_once(&mut second).await.is_none());
+            assert!(first.as_mut().now_or_never().is_none());
+            assert!(second.as_mut().now_or_never().is_none());
             assert!(raise(CTRL_BREAK));
             second.await.unwrap();
             assert!(raise(CTRL_C));

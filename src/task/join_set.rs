@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 use slab::Slab;
 
 use crate::event_loop::api::loop_handle::LoopHandle;

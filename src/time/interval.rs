@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::now;
 use super::sleep::{Sleep, sleep_until};

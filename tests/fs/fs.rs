@@ -8,7 +8,6 @@
 
 use crate::util::errno::Errno;
 use crate::util::files::Directory;
-use crate::util::polls::poll_and_drop;
 use crate::util::pool::{Hold, with_threads};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -33,6 +32,7 @@ use phaseloop::time::Timer;
 use phaseloop::{LoopHandle, OsError, block_on, next_tick, set_immediate, spawn};
 #[cfg(unix)]
 use rustix::io::{FdFlags, fcntl_getfd};
+use tokio_test::assert_pending;
 
 /// The OS error number.
 #[track_caller]
@@ -174,7 +174,7 @@ fn r114_the_close_of_a_handle_leaves_calls_alone() {
     event_loop.block_on(async {
         let hold = Hold::new();
         let mut asking = pin!(fs::metadata("."));
-        assert!(poll!(&mut asking).is_pending());
+        assert_pending!(poll!(&mut asking));
         Timer::new(&LoopHandle::current()).close().await;
         drop(hold);
         assert!(asking.await.unwrap().is_dir());
@@ -189,7 +189,7 @@ fn r302_a_path_is_copied() {
             let mut path = directory.path("file");
             let mut content = b"content".to_vec();
             let mut writing = Box::pin(fs::write(path.clone(), content.clone()));
-            assert!(poll!(&mut writing).is_pending());
+            assert_pending!(poll!(&mut writing));
             path.push("elsewhere");
             content.clear();
             writing
@@ -209,24 +209,28 @@ fn r280_libuv_threadpool_cancel_fs() {
     event_loop.block_on(async {
         let hold = Hold::new();
         let file = File::from_std(std::fs::File::options().write(true).open(&path).unwrap());
-        poll_and_drop(fs::write(&path, "other"));
-        poll_and_drop(fs::append(&path, "other"));
-        poll_and_drop(fs::truncate(&path, 0));
-        poll_and_drop(fs::remove_file(&path));
-        poll_and_drop(fs::rename(&path, directory.path("new")));
-        poll_and_drop(fs::hard_link(&path, directory.path("new")));
+        assert_pending!(tokio_test::task::spawn(fs::write(&path, "other")).poll());
+        assert_pending!(tokio_test::task::spawn(fs::append(&path, "other")).poll());
+        assert_pending!(tokio_test::task::spawn(fs::truncate(&path, 0)).poll());
+        assert_pending!(tokio_test::task::spawn(fs::remove_file(&path)).poll());
+        assert_pending!(tokio_test::task::spawn(fs::rename(&path, directory.path("new"))).poll());
+        assert_pending!(
+            tokio_test::task::spawn(fs::hard_link(&path, directory.path("new"))).poll()
+        );
         #[cfg(unix)]
-        poll_and_drop(fs::symlink(&path, directory.path("new")));
-        poll_and_drop(fs::copy(&path, directory.path("new")));
-        poll_and_drop(fs::create_dir(directory.path("new")));
-        poll_and_drop(fs::create_dir_all(directory.path("new")));
-        poll_and_drop(fs::mkdtemp(directory.path("XXXXXX")));
-        poll_and_drop(fs::mkstemp(directory.path("XXXXXX")));
-        poll_and_drop(fs::remove_dir_all(&directory.0));
-        poll_and_drop(fs::set_permissions(&path, permissions(0o000)));
-        poll_and_drop(File::create(&path));
-        poll_and_drop(file.set_len(0));
-        poll_and_drop(file.write_at(b"other", 0));
+        assert_pending!(tokio_test::task::spawn(fs::symlink(&path, directory.path("new"))).poll());
+        assert_pending!(tokio_test::task::spawn(fs::copy(&path, directory.path("new"))).poll());
+        assert_pending!(tokio_test::task::spawn(fs::create_dir(directory.path("new"))).poll());
+        assert_pending!(tokio_test::task::spawn(fs::create_dir_all(directory.path("new"))).poll());
+        assert_pending!(tokio_test::task::spawn(fs::mkdtemp(directory.path("XXXXXX"))).poll());
+        assert_pending!(tokio_test::task::spawn(fs::mkstemp(directory.path("XXXXXX"))).poll());
+        assert_pending!(tokio_test::task::spawn(fs::remove_dir_all(&directory.0)).poll());
+        assert_pending!(
+            tokio_test::task::spawn(fs::set_permissions(&path, permissions(0o000))).poll()
+        );
+        assert_pending!(tokio_test::task::spawn(File::create(&path)).poll());
+        assert_pending!(tokio_test::task::spawn(file.set_len(0)).poll());
+        assert_pending!(tokio_test::task::spawn(file.write_at(b"other", 0)).poll());
         drop(hold);
         let entries = fs::scan_dir(&directory.0).await.unwrap();
         assert_eq!(entries.len(), 1, "{entries:?}");
@@ -565,7 +569,7 @@ fn libuv_fs_scandir_early_exit_a_stream_may_be_dropped_at_any_time() {
             entries.next().await.unwrap().unwrap();
         }
         let hold = Hold::new();
-        poll_and_drop(entries.next());
+        assert_pending!(tokio_test::task::spawn(entries.next()).poll());
         drop(entries);
         assert_eq!(open(), 0, "a queued job is dropped at once");
         drop(hold);
@@ -583,7 +587,7 @@ fn libuv_fs_scandir_early_exit_a_stream_may_be_dropped_at_any_time() {
                     .to_owned(),
             );
         }
-        poll_and_drop(entries.next());
+        assert_pending!(tokio_test::task::spawn(entries.next()).poll());
         while let Some(entry) = entries.try_next().await.unwrap() {
             names.insert(entry.file_name().to_owned());
         }

@@ -5,7 +5,6 @@
 
 use crate::util::child::in_child;
 use crate::util::files::Directory;
-use crate::util::polls::poll_and_drop;
 use crate::util::pool::{Hold, with_threads};
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -20,6 +19,7 @@ use std::sync::mpsc::channel;
 use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, poll};
 use phaseloop::fs::{self, Access, File, FileTimes, OpenOptions};
 use phaseloop::{OsError, block_on, spawn, spawn_blocking};
+use tokio_test::assert_pending;
 
 #[track_caller]
 fn succeeds(child: Option<Child>) {
@@ -475,7 +475,7 @@ fn a_loop_may_go_while_jobs_are_under_way() {
         let mut outside = File::open(&kept).await.unwrap();
         let hold = Hold::new();
         inside.write_all(b"accepted").await.unwrap();
-        poll_and_drop(outside.read(&mut [0; 3]));
+        assert_pending!(tokio_test::task::spawn(outside.read(&mut [0; 3])).poll());
         // Tasks that are dropped with the loop.
         let removed = kept.clone();
         drop(spawn(async move { fs::remove_file(removed).await }));
@@ -513,10 +513,12 @@ fn a_file_goes_from_loop_to_loop() {
         assert_eq!(position.unwrap(), 8 + (1 << 19));
         // A read that is dropped with its loop.
         let mut byte = [0];
-        block_on(async { poll_and_drop(file.read(&mut byte)) });
+        block_on(async { assert_pending!(tokio_test::task::spawn(file.read(&mut byte)).poll()) });
         block_on(file.read_exact(&mut byte)).unwrap();
         assert_eq!(&byte, b".");
-        block_on(async { poll_and_drop(file.seek(SeekFrom::Start(4))) });
+        block_on(async {
+            assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::Start(4))).poll())
+        });
         assert_eq!(block_on(file.seek(SeekFrom::Start(4))).unwrap(), 4);
         let mut word = [0; 3];
         block_on(file.read_exact(&mut word)).unwrap();
@@ -537,7 +539,9 @@ fn a_job_whose_loop_is_gone_wakes_the_next_that_waits() {
     let mut both = both.unwrap();
     let mut file = File::from_std(both.try_clone().unwrap());
     let (mut first, pool) = with_threads(1);
-    first.block_on(async { poll_and_drop(file.read(&mut [0; 5])) });
+    first.block_on(async {
+        assert_pending!(tokio_test::task::spawn(file.read(&mut [0; 5])).poll())
+    });
     while pool.stats().started == 0 {
         std::thread::yield_now();
     }
@@ -545,7 +549,7 @@ fn a_job_whose_loop_is_gone_wakes_the_next_that_waits() {
     let mut word = [0; 5];
     block_on(async {
         let mut reading = pin!(file.read_exact(&mut word));
-        assert!(poll!(&mut reading).is_pending());
+        assert_pending!(poll!(&mut reading));
         both.write_all(b"hello").unwrap();
         reading.await.unwrap();
     });

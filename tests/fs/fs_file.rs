@@ -3,28 +3,29 @@
 #![cfg(feature = "fs")]
 
 use crate::util::files::Directory;
-use crate::util::polls::poll_and_drop;
 use crate::util::pool::{Hold, with_threads};
 use crate::util::trace::finish;
 use crate::util::wakers::on_clone;
 use std::cell::Cell;
 use std::fs;
+use std::future::poll_fn;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, ready};
 
 use futures::future::{join, join_all};
 use futures::{
-    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite, AsyncWriteExt,
-    FutureExt, StreamExt, poll,
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
+    AsyncWriteExt, FutureExt, StreamExt, poll,
 };
 use phaseloop::fs::{File, OpenOptions};
 use phaseloop::pool::Pool;
 use phaseloop::task::yield_now;
 use phaseloop::{Keeper, RunMode, block_on, spawn};
+use tokio_test::assert_pending;
+use waker_fn::waker_fn;
 
 /// More than a file keeps of what waits to be written.
 const MUCH: usize = 3 << 20;
@@ -224,19 +225,29 @@ fn lines_come_from_the_files_own_buffer() {
     });
 }
 
+/// Fills as the `fill_buf` of some crates does: it polls once more when the fill is ready.
+async fn fill_twice(file: &mut File) -> Vec<u8> {
+    poll_fn(|cx| {
+        ready!(Pin::new(&mut *file).poll_fill_buf(cx)).unwrap();
+        match Pin::new(&mut *file).poll_fill_buf(cx) {
+            Poll::Ready(filled) => Poll::Ready(filled.unwrap().to_vec()),
+            Poll::Pending => panic!("the second poll is ready like the first"),
+        }
+    })
+    .await
+}
+
 #[test]
 fn a_fill_at_the_end_is_empty_and_a_later_one_reads_again() {
     let directory = Directory::new("fs-fill-end");
     let path = directory.path("grows");
     fs::write(&path, b"one").unwrap();
     block_on(async {
-        // The trait that the crate re-exports: its future polls twice.
-        use phaseloop::io::AsyncBufReadExt as Buffered;
         let mut file = open(&path).await;
         for text in [b"one", b"two"] {
-            assert_eq!(Buffered::fill_buf(&mut file).await.unwrap(), text);
-            Buffered::consume(&mut file, 3);
-            assert!(Buffered::fill_buf(&mut file).await.unwrap().is_empty());
+            assert_eq!(fill_twice(&mut file).await, text);
+            file.consume_unpin(3);
+            assert!(fill_twice(&mut file).await.is_empty());
             let mut grown = fs::OpenOptions::new().append(true).open(&path).unwrap();
             grown.write_all(b"two").unwrap();
         }
@@ -291,7 +302,7 @@ fn libuv_fs_partial_read_a_short_read_is_a_short_read() {
             "no more, and no waiting"
         );
         // The job of a dropped read keeps its bytes for the next read.
-        poll_and_drop(pin!(read_some(&file, 100)));
+        assert_pending!(tokio_test::task::spawn(pin!(read_some(&file, 100))).poll());
         writer.write_all(b"late").unwrap();
         // Positions and pipes do not go together.
         let error = (&file).seek(SeekFrom::Start(0)).await.unwrap_err();
@@ -402,7 +413,7 @@ fn a_read_that_is_given_up_loses_nothing_and_moves_nothing() {
     event_loop.block_on(async {
         let given_up = async |file: &File| {
             let hold = Hold::new();
-            poll_and_drop(pin!(read_some(file, 4)));
+            assert_pending!(tokio_test::task::spawn(pin!(read_some(file, 4))).poll());
             drop(hold);
         };
         let mut file = open_shared(&path);
@@ -445,13 +456,13 @@ fn a_seek_that_is_given_up_has_moved_or_not() {
     event_loop.block_on(async {
         for mut file in [open(&path).await, open_shared(&path)] {
             let hold = Hold::new();
-            poll_and_drop(file.seek(SeekFrom::Start(5)));
+            assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::Start(5))).poll());
             drop(hold);
             // Another comes after it, and gets its own answer.
             assert_eq!(file.seek(SeekFrom::Start(3)).await.unwrap(), 3);
             assert_eq!(read_some(&file, 1).await, "3");
             let hold = Hold::new();
-            poll_and_drop(file.seek(SeekFrom::Start(5)));
+            assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::Start(5))).poll());
             drop(hold);
             let read = read_some(&file, 1).await;
             assert!(read == "4" || read == "5", "{read}");
@@ -469,21 +480,21 @@ fn a_seek_that_was_given_up_is_no_answer_after_a_change() {
     let (mut event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let mut file = open(&path).await;
-        poll_and_drop(file.seek(SeekFrom::End(0)));
+        assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::End(0))).poll());
         file.set_len(1000).await.unwrap();
         assert_eq!(file.seek(SeekFrom::End(0)).await.unwrap(), 1000);
-        poll_and_drop(file.seek(SeekFrom::End(0)));
+        assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::End(0))).poll());
         file.write_all_at(b"!", 1000).await.unwrap();
         assert_eq!(file.seek(SeekFrom::End(0)).await.unwrap(), 1001);
         // A clone moves the position of both.
-        poll_and_drop(file.seek(SeekFrom::Start(0)));
+        assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::Start(0))).poll());
         let mut clone = file.try_clone().await.unwrap();
         assert_eq!(clone.seek(SeekFrom::Start(3)).await.unwrap(), 3);
         assert_eq!(file.seek(SeekFrom::Start(0)).await.unwrap(), 0);
         assert_eq!(read_some(&file, 2).await, "he");
         // A relative one is not done twice.
         file.seek(SeekFrom::Start(0)).await.unwrap();
-        poll_and_drop(file.seek(SeekFrom::Current(2)));
+        assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::Current(2))).poll());
         file.set_len(5).await.unwrap();
         assert_eq!(file.seek(SeekFrom::Current(2)).await.unwrap(), 2);
     });
@@ -748,7 +759,7 @@ fn a_write_that_is_given_up_has_written_nothing_and_an_accepted_one_everything()
             accepted += count.unwrap();
         }
         assert!(accepted >= 1 << 20);
-        poll_and_drop(file.write(&[2; 10]));
+        assert_pending!(tokio_test::task::spawn(file.write(&[2; 10])).poll());
         // Neither the file nor its loop is needed any more.
         drop(file);
         drop(hold);
@@ -786,19 +797,16 @@ fn accepted_writes_keep_the_loop_alive_until_they_are_done() {
 
 #[test]
 fn a_waker_that_panics_on_the_pool_loses_nothing_and_does_not_hold_the_loop() {
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("a waker panics on purpose");
-        }
-    }
     let directory = Directory::new("write-panic");
     let path = directory.path("file");
     let (mut event_loop, _) = with_threads(1);
     let accepted = event_loop.block_on(async {
         let mut file = File::create(&path).await.unwrap();
         let hold = Hold::new();
-        let (bytes, waker) = (vec![1; 1 << 20], Waker::from(Arc::new(Panics)));
+        let (bytes, waker) = (
+            vec![1; 1 << 20],
+            waker_fn(|| panic!("a waker panics on purpose")),
+        );
         let mut accepted = 0;
         while let Poll::Ready(count) =
             Pin::new(&mut file).poll_write(&mut Context::from_waker(&waker), &bytes)
@@ -826,25 +834,20 @@ fn wakers_are_cloned_when_nothing_is_borrowed() {
         let waker = || {
             let (called, inner) = (called.clone(), inner.clone());
             on_clone(move || {
-                poll_and_drop(pin!(read_some(&inner, 1)));
+                assert_pending!(tokio_test::task::spawn(pin!(read_some(&inner, 1))).poll());
                 called.set(called.get() + 1);
             })
         };
         let (read, seek, write) = (waker(), waker(), waker());
         let hold = Hold::new();
         let mut reader = &*file;
-        let is_pending = Pin::new(&mut reader)
-            .poll_read(&mut Context::from_waker(&read), &mut [0; 4])
-            .is_pending();
-        assert!(is_pending);
-        let is_pending = Pin::new(&mut reader)
-            .poll_seek(&mut Context::from_waker(&seek), SeekFrom::Start(0))
-            .is_pending();
-        assert!(is_pending);
-        let is_pending = Pin::new(&mut reader)
-            .poll_write(&mut Context::from_waker(&write), b"x")
-            .is_pending();
-        assert!(is_pending);
+        assert_pending!(
+            Pin::new(&mut reader).poll_read(&mut Context::from_waker(&read), &mut [0; 4])
+        );
+        assert_pending!(
+            Pin::new(&mut reader).poll_seek(&mut Context::from_waker(&seek), SeekFrom::Start(0))
+        );
+        assert_pending!(Pin::new(&mut reader).poll_write(&mut Context::from_waker(&write), b"x"));
         assert_eq!(called.get(), 3);
         drop(hold);
         assert_eq!(read_some(&file, 4).await, "0123");
@@ -859,7 +862,7 @@ fn a_read_that_was_given_up_does_not_keep_the_loop_alive() {
     let (mut event_loop, _) = with_threads(1);
     let file = event_loop.block_on(async {
         let mut file = File::open(&path).await.unwrap();
-        poll_and_drop(file.read(&mut [0; 10]));
+        assert_pending!(tokio_test::task::spawn(file.read(&mut [0; 10])).poll());
         file
     });
     finish(&mut event_loop);
@@ -960,7 +963,7 @@ fn a_file_that_is_dropped_while_a_job_reads_it_is_closed_later() {
         // Two jobs at once: one is polled and dropped with the file, the other comes after.
         {
             let reading = pin!(file.read_at(&mut buffer, 0));
-            assert!(poll!(reading).is_pending());
+            assert_pending!(poll!(reading));
         }
         file.close().await.unwrap();
         assert_eq!(phaseloop::fs::read(&path).await.unwrap(), b"content");
@@ -976,8 +979,8 @@ fn a_job_that_nobody_waits_for_is_in_nobodys_way() {
     event_loop.block_on(async {
         for round in 0..200 {
             let mut file = File::open(&path).await.unwrap();
-            poll_and_drop(file.metadata());
-            poll_and_drop(file.read(&mut [0; 4]));
+            assert_pending!(tokio_test::task::spawn(file.metadata()).poll());
+            assert_pending!(tokio_test::task::spawn(file.read(&mut [0; 4])).poll());
             if round % 2 == 0 {
                 let mut raw = file.into_std().await.unwrap();
                 assert_eq!(raw.stream_position().unwrap(), 0);

@@ -21,6 +21,7 @@ use phaseloop::fs::{PollEvent, PollWatcher, watch_poll};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
 use phaseloop::time::sleep;
 use phaseloop::{Builder, EventLoop, Handle, Keeper, LoopHandle, OsError, spawn_blocking_as};
+use tokio_test::assert_pending;
 
 const PERIOD: Duration = ms(10);
 
@@ -286,9 +287,9 @@ fn giving_up_a_recv_loses_nothing() {
     let path = dir.file("a", "1");
     let (mut event_loop, handle, ..) = one_thread();
     let mut watcher = PollWatcher::new_on(&handle, &path, PERIOD).unwrap();
-    event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
+    event_loop.enter(|| assert_pending!(tokio_test::task::spawn(watcher.recv()).poll()));
     rest(&mut event_loop, ms(5));
-    event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
+    event_loop.enter(|| assert_pending!(tokio_test::task::spawn(watcher.recv()).poll()));
     dir.file("a", "22");
     rest(&mut event_loop, ms(5));
     let event = event_loop.block_on(watcher.recv()).unwrap();
@@ -313,7 +314,7 @@ fn libuv_fs_poll_ref() {
     watcher.unref();
     // The look that is under way keeps the loop alive, and is the last.
     finish(&mut event_loop);
-    event_loop.enter(|| assert!(watcher.recv().now_or_never().is_none()));
+    event_loop.enter(|| assert_pending!(tokio_test::task::spawn(watcher.recv()).poll()));
     assert!(!handle.is_alive(), "neither does the wait for the next");
     watcher.ref_();
     assert_eq!(handle.keepers(), [(Keeper::Watch, 1)]);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. Modules of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
+    &["stderr"],
     &[
         "choices",
         "error",
@@ -123,7 +124,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         "only `dispatch` asks the executor to drain the lanes",
     ),
     (
-        "drain_only_microtask(",
+        "poll_front(",
         &["executor.rs", "event_loop/dispatch.rs"],
         "only `dispatch` asks the executor to drain the lanes",
     ),
@@ -184,6 +185,34 @@ fn confined_words_stay_where_they_belong() {
                 if line.contains(word) && !places.iter().any(|place| path.starts_with(place)) {
                     let _ = writeln!(faults, "{path}:{number}: `{word}`: {why}");
                 }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// What prints in the crate and in the code that its attributes expand to: these macros panic when
+/// standard error or standard output cannot be written.
+#[test]
+fn nothing_prints_but_the_helper_that_ignores_errors() {
+    const PRINTS: [&str; 3] = ["println!", "print!", "dbg!"];
+    const STREAMS: [&str; 2] = ["io::stderr", "io::stdout"];
+    // The streams of the program, which return their errors.
+    const OWNERS: [&str; 4] = [
+        "stderr.rs",
+        "io/stdio.rs",
+        "node/process/stdio.rs",
+        "sys/stdio/windows.rs",
+    ];
+    let mut faults = String::new();
+    let macros = Path::new(env!("CARGO_MANIFEST_DIR")).join("macros/src");
+    for (path, text) in sources().into_iter().chain(files_under(&macros)) {
+        let is_owner = OWNERS.contains(&path.as_str());
+        for (index, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or(line);
+            let prints = PRINTS.iter().any(|word| code.contains(word));
+            if prints || !is_owner && STREAMS.iter().any(|word| code.contains(word)) {
+                let _ = writeln!(faults, "{path}:{}: use `stderr::print`", index + 1);
             }
         }
     }
@@ -333,6 +362,13 @@ fn the_checks_see_what_they_should() {
 
 /// All files under `src`, by their path there.
 pub(crate) fn sources() -> BTreeMap<String, String> {
+    let found = files_under(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    assert!(found.len() > 30, "the walk has missed something");
+    found
+}
+
+/// The text of each file of Rust below a directory, by its path from there.
+fn files_under(root: &Path) -> BTreeMap<String, String> {
     fn visit(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).expect("the sources are there") {
             let path = entry.expect("the sources can be listed").path();
@@ -343,12 +379,10 @@ pub(crate) fn sources() -> BTreeMap<String, String> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    visit(&root, &mut found);
-    assert!(found.len() > 30, "the walk has missed something");
+    visit(root, &mut found);
     let name = |path: &Path| {
-        let relative = path.strip_prefix(&root).expect("found below the root");
+        let relative = path.strip_prefix(root).expect("found below the root");
         relative.to_string_lossy().replace('\\', "/")
     };
     found

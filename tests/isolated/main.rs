@@ -1,5 +1,4 @@
 //! Tests that use what a process has once: signal handlers, its allocator, its forks.
-//! the C library.
 #![cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, unused_imports, reason = "what tests of other systems use")
@@ -18,7 +17,10 @@ mod http_idle;
 mod http_memory;
 mod memory;
 mod report_on;
+mod shuffle_cost;
 mod shuffled_signals;
 mod signal_owners;
 mod signals;
+#[cfg(target_os = "linux")]
+mod stderr;
 mod variables;

@@ -12,12 +12,18 @@ use phaseloop::{EventLoop, RunMode, queue_microtask};
 /// The bytes that are allocated.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// How often this thread has allocated.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
 struct Counting;
 
 // SAFETY: does what `System` does.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
@@ -31,6 +37,11 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Returns how often this thread has allocated.
+pub(crate) fn allocations() -> u64 {
+    ALLOCATIONS.get()
+}
 
 pub(crate) fn live() -> usize {
     LIVE.load(Ordering::Relaxed)

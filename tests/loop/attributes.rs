@@ -9,6 +9,7 @@ use std::time::Duration;
 use phaseloop::time::sleep;
 use phaseloop::{LoopHandle, spawn};
 
+use crate::util::child::in_child;
 use crate::util::panics::panic_of;
 
 #[phaseloop::test]
@@ -136,4 +137,27 @@ fn the_failure_of_a_test_that_hangs_is_the_report_of_its_loop() {
         );
     });
     assert!(text.contains("\"stuck\""), "{text}");
+}
+
+/// A report takes long on a busy machine: the panic hook resolves a backtrace. The other tests of
+/// the binary go on.
+#[test]
+fn a_report_that_takes_long_does_not_end_the_process() {
+    let name = "a_report_that_takes_long_does_not_end_the_process";
+    let child = in_child(&[], name, || {
+        std::panic::set_hook(Box::new(|_| std::thread::sleep(Duration::from_secs(3))));
+        let text = panic_of(|| {
+            let limit = Some(Duration::from_millis(1));
+            let builder = phaseloop::Builder::new();
+            phaseloop::attributes::test(builder, limit, std::future::pending::<()>());
+        });
+        assert!(text.contains("has not completed within 1ms"), "{text}");
+        eprintln!("the process goes on");
+    });
+    if let Some(child) = child {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {text}", output.status);
+        assert!(text.contains("the process goes on"), "{text}");
+    }
 }

@@ -1,11 +1,10 @@
 //! Context variables: what follows a task, a callback and a future, and what does not.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use phaseloop::{
     Builder, EventLoop, Handle, LoopHandle, RunMode, block_on, next_tick, queue_microtask,
     set_immediate, spawn, spawn_blocking,
 };
+use tokio_test::assert_pending;
 
 static NAME: Variable<&str> = Variable::new();
 static OTHER: Variable<u32> = Variable::new();
@@ -353,12 +353,11 @@ fn a_scope_that_is_dropped_drops_its_future_with_the_value() {
     let seen = Rc::new(Cell::new(""));
     let guard = NotesDrop(seen.clone());
     {
-        let mut scope = pin!(NAME.scope("a", async move {
+        let mut scope = tokio_test::task::spawn(NAME.scope("a", async move {
             let _guard = guard;
             std::future::pending::<()>().await;
         }));
-        let mut cx = Context::from_waker(Waker::noop());
-        assert!(scope.as_mut().poll(&mut cx).is_pending());
+        assert_pending!(scope.poll());
         assert_eq!(name(), "-");
     }
     assert_eq!((seen.get(), name()), ("a", "-"));
@@ -366,9 +365,8 @@ fn a_scope_that_is_dropped_drops_its_future_with_the_value() {
 
 #[test]
 fn a_panic_in_a_scope_restores_the_frame() {
-    let mut scope = pin!(NAME.scope("a", async { panic!("inside") }));
-    let mut cx = Context::from_waker(Waker::noop());
-    let polled = catch_unwind(AssertUnwindSafe(|| scope.as_mut().poll(&mut cx)));
+    let mut scope = tokio_test::task::spawn(NAME.scope("a", async { panic!("inside") }));
+    let polled = catch_unwind(AssertUnwindSafe(|| scope.poll()));
     assert!(polled.is_err());
     assert_eq!(name(), "-");
 }

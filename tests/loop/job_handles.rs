@@ -4,10 +4,8 @@
 use crate::util::trace::{Trace, finish, turn};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
-use std::task::{Context, Waker};
 
 use phaseloop::pool::PoolBuilder;
 use phaseloop::probe::{Fact, Observer};
@@ -15,6 +13,7 @@ use phaseloop::{
     Builder, EventLoop, JoinHandle, LoopHandle, UnhandledPanic, block_on, next_tick, phase,
     queue_microtask, spawn, spawn_blocking,
 };
+use tokio_test::assert_pending;
 
 /// A loop whose pool has one thread.
 fn with_one_thread() -> (EventLoop, Trace) {
@@ -40,8 +39,7 @@ fn flush() {
 }
 
 fn poll_once<T>(handle: &mut JoinHandle<T>) -> bool {
-    let mut cx = Context::from_waker(Waker::noop());
-    Pin::new(handle).poll(&mut cx).is_ready()
+    tokio_test::task::spawn(handle).poll().is_ready()
 }
 
 #[test]
@@ -87,7 +85,7 @@ fn a_job_is_listed_with_the_tasks_and_in_the_report() {
         assert_eq!((listed.name(), listed.spawned_at().line()), (None, line));
 
         let id = job.id().unwrap();
-        assert!(futures::poll!(&mut job).is_pending());
+        assert_pending!(futures::poll!(&mut job));
         let report = handle.report().to_string();
         for part in [
             &format!("class Cpu, wakes task {id}"),

@@ -18,6 +18,7 @@ use phaseloop::{
     AsyncHandle, Handle, Immediate, Keeper, LoopHandle, next_tick, queue_microtask, set_immediate,
     spawn,
 };
+use tokio_test::assert_pending;
 
 /// What follows when `act` runs as an immediate.
 fn trace_of(act: impl FnOnce(&Trace) + 'static) -> String {
@@ -458,7 +459,7 @@ fn an_awaited_phase_that_is_given_up_is_taken_out() {
     drop(handle.spawn(async move {
         let mut given_up = yield_now_immediate();
         let polled = std::future::poll_fn(|cx| {
-            assert!(std::pin::Pin::new(&mut given_up).poll(cx).is_pending());
+            assert_pending!(std::pin::Pin::new(&mut given_up).poll(cx));
             Poll::Ready(())
         });
         polled.await;

@@ -10,13 +10,13 @@ use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 
-use futures::FutureExt;
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare, check};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, Handle, Keeper, LoopHandle, RunMode, UnhandledPanic, block_on,
 };
+use tokio_test::assert_pending;
 
 /// libuv's `loop_alive`.
 #[test]
@@ -363,10 +363,10 @@ fn what_waits_for_a_dropped_loop_may_be_dropped_later() {
     let (mut phase, mut sleep) = (check(), event_loop.enter(|| sleep(ms(1))));
     let mut closed = timer.close();
     event_loop.enter(|| {
-        assert!((&mut waiting).now_or_never().is_none());
-        assert!((&mut phase).now_or_never().is_none());
-        assert!((&mut sleep).now_or_never().is_none());
-        assert!((&mut closed).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(&mut waiting).poll());
+        assert_pending!(tokio_test::task::spawn(&mut phase).poll());
+        assert_pending!(tokio_test::task::spawn(&mut sleep).poll());
+        assert_pending!(tokio_test::task::spawn(&mut closed).poll());
     });
     assert_eq!(handle.keepers().len(), 4);
     drop(event_loop);

@@ -101,10 +101,8 @@ fn on_another_thread_a_local_refuses_and_names_its_line() {
 fn a_future_that_is_polled_on_another_thread_panics() {
     let future = Local::new(async { Rc::new(1) });
     let panic = thread::spawn(move || {
-        let waker = std::task::Waker::noop();
-        let mut cx = std::task::Context::from_waker(waker);
         let mut future = std::mem::ManuallyDrop::new(future);
-        drop(std::pin::Pin::new(&mut *future).poll(&mut cx));
+        drop(tokio_test::task::spawn(&mut *future).poll());
     });
     let payload = panic.join().unwrap_err();
     assert!(text_of(&*payload).contains("another thread"));

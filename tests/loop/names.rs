@@ -31,6 +31,7 @@ use phaseloop::time::sleep;
 #[cfg(unix)]
 use phaseloop::tty::Tty;
 use phaseloop::{Handle, LoopHandle, block_on, fs, io, phase, spawn, spawn_blocking, task};
+use tokio_test::assert_pending;
 
 /// The name of a handle, as `handles` and the report have it.
 #[track_caller]
@@ -230,7 +231,7 @@ fn pool_jobs_have_the_name_of_their_function() {
         let hold = Hold::new();
         let job = spawn_blocking(|| ());
         let mut meta = Box::pin(fs::metadata("/"));
-        assert!(futures::poll!(&mut meta).is_pending());
+        assert_pending!(futures::poll!(&mut meta));
         let text = report();
         assert!(text.contains("pool job spawn_blocking ("), "{text}");
         assert!(
@@ -319,7 +320,7 @@ fn the_main_future_has_wakers_of_other_libraries_too() {
     block_on(async {
         let (reader, _writer) = io::pipe().unwrap();
         let mut all: FuturesUnordered<_> = [reader.readable()].into_iter().collect();
-        assert!(futures::poll!(all.next()).is_pending());
+        assert_pending!(futures::poll!(all.next()));
         let text = report();
         assert!(text.contains("wakes a waker of the main future"), "{text}");
     });

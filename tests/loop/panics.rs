@@ -19,6 +19,8 @@ use phaseloop::{
     AsyncHandle, Builder, EventLoop, Handle, LoopHandle, RunMode, UnhandledPanic, block_on,
     next_tick, queue_microtask, set_immediate, spawn,
 };
+use tokio_test::assert_pending;
+use waker_fn::waker_fn;
 
 // Bad use.
 
@@ -296,17 +298,11 @@ fn an_output_whose_drop_panics_does_not_end_the_process() {
 /// Whoever awaits a task may bring a waker of its own.
 #[test]
 fn a_waker_that_panics_leaves_no_task_behind() {
-    struct Bad;
-    impl std::task::Wake for Bad {
-        fn wake(self: std::sync::Arc<Self>) {
-            panic!("the waker");
-        }
-    }
     let (mut event_loop, handle, trace) = paused();
     let mut task = handle.spawn(yield_now());
-    let waker = std::sync::Arc::new(Bad).into();
+    let waker = waker_fn(|| panic!("the waker"));
     let mut cx = std::task::Context::from_waker(&waker);
-    assert!(std::pin::Pin::new(&mut task).poll(&mut cx).is_pending());
+    assert_pending!(std::pin::Pin::new(&mut task).poll(&mut cx));
     // As with an unhandled panic: the task has ended, and the loop goes on.
     turn(&mut event_loop);
     assert!(task.is_finished());

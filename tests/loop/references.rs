@@ -12,6 +12,7 @@ use phaseloop::phase::{Check, Hook, HookPhase, Idle, Prepare};
 use phaseloop::task::yield_now_immediate;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{AsyncHandle, Handle, Keeper, LoopHandle, RunMode};
+use tokio_test::assert_pending;
 
 /// Unrefs and refs a handle that is active, and nothing else on its loop is.
 fn flags_not_counters(active: &impl Handle) {
@@ -139,7 +140,7 @@ fn r325_but_a_sleep_can_be_unrefd() {
         let task = handle.spawn(async move {
             let mut sleep = sleep(ms(100));
             if arm_first {
-                assert!(futures::poll!(&mut sleep).is_pending());
+                assert_pending!(futures::poll!(&mut sleep));
             }
             sleep.unref().await;
             log.log("slept");

@@ -22,6 +22,7 @@ use phaseloop::process::Command;
 use phaseloop::signal::ctrl_c;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{EventLoop, Handle, LoopHandle, Remote, block_on, fs, phase, run, spawn, task};
+use tokio_test::assert_pending;
 
 /// `(tests/loop/report.rs:LINE:`, as it follows the name of what was made there.
 fn at(line: u32) -> String {
@@ -221,7 +222,7 @@ fn jobs_are_named_with_who_has_asked_for_them() {
             async move { fs::read(path).await.unwrap() }
         });
         let mut meta = Box::pin(fs::metadata(&path));
-        assert!(futures::poll!(&mut meta).is_pending());
+        assert_pending!(futures::poll!(&mut meta));
         phase::check().await;
         let text = handle.report().to_string();
         let blocking = format!("pool job spawn_blocking {}", at(hold_line));
@@ -248,7 +249,7 @@ fn a_job_that_was_given_up_is_not_in_the_report() {
         let handle = LoopHandle::current();
         let hold = Hold::new();
         let mut given_up = Box::pin(fs::metadata("/"));
-        assert!(futures::poll!(&mut given_up).is_pending());
+        assert_pending!(futures::poll!(&mut given_up));
         assert!(handle.report().to_string().contains("metadata"));
         drop(given_up);
         assert!(!handle.report().to_string().contains("metadata"));
@@ -266,9 +267,9 @@ fn r156_what_is_unrefd_is_listed_where_it_counts() {
         stream.unref();
         while stream.try_write(&[0; 4096]).is_ok() {}
         let mut write = Box::pin(stream.writable());
-        assert!(futures::poll!(&mut write).is_pending());
+        assert_pending!(futures::poll!(&mut write));
         let mut sleep = Box::pin(sleep(ms(60_000)).unref());
-        assert!(futures::poll!(&mut sleep).is_pending());
+        assert_pending!(futures::poll!(&mut sleep));
         let text = handle.report().to_string();
         let (keepers, rest) = text.split_once("Open, without keeping it alive").unwrap();
         let (others, _) = rest.split_once("Pending").unwrap();

@@ -5,13 +5,13 @@ use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use phaseloop::task::{CancellationToken, scope, try_scope, yield_now};
 use phaseloop::time::{now, sleep};
 use phaseloop::{block_on, spawn};
 
 use crate::util::panics::panic_of;
 use crate::util::trace::ms;
+use tokio_test::assert_pending;
 
 /// Counts itself while it exists.
 struct Alive<'a>(&'a Cell<u32>);
@@ -129,10 +129,35 @@ async fn a_dropped_scope_drops_its_tasks() {
             });
         }
     }));
-    assert!(running.as_mut().now_or_never().is_none());
+    assert_pending!(tokio_test::task::spawn(running.as_mut()).poll());
     assert_eq!(alive.get(), 2);
     drop(running);
     assert_eq!(alive.get(), 0);
+}
+
+#[phaseloop::test]
+async fn the_tasks_of_a_scope_are_dropped_in_the_order_they_were_spawned() {
+    struct Noted<'a>(u32, &'a RefCell<Vec<u32>>);
+    impl Drop for Noted<'_> {
+        fn drop(&mut self) {
+            self.1.borrow_mut().push(self.0);
+            assert!(self.0 != 2, "the second task panics");
+        }
+    }
+    let log = RefCell::new(Vec::new());
+    let mut running = Box::pin(scope(async |s| {
+        for number in 1..=4 {
+            let noted = Noted(number, &log);
+            s.spawn(async move {
+                let _noted = noted;
+                pending::<()>().await;
+            });
+        }
+    }));
+    assert_pending!(tokio_test::task::spawn(running.as_mut()).poll());
+    let message = panic_of(|| drop(running));
+    assert!(message.contains("the second task panics"), "{message}");
+    assert_eq!(*log.borrow(), [1, 2, 3, 4]);
 }
 
 #[phaseloop::test]

@@ -2,7 +2,6 @@
 //! they can be repeated.
 
 mod bugs;
-mod cost;
 mod kinds;
 mod order;
 mod outside;

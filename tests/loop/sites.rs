@@ -10,7 +10,7 @@ use crate::util::trace::ms;
 use std::panic::Location;
 use std::time::Duration;
 
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use phaseloop::io::Source;
 #[cfg(unix)]
 use phaseloop::io::{PipeReader, PipeWriter};
@@ -31,6 +31,7 @@ use phaseloop::{
     AsyncHandle, EventLoop, Handle, Keeper, LoopHandle, RunMode, block_on, fs, io, phase, spawn,
     spawn_blocking,
 };
+use tokio_test::assert_pending;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -205,7 +206,7 @@ fn listeners_have_the_line_of_their_constructor() {
             [0; 0],
             "nothing before the first poll"
         );
-        assert!((&mut waiting).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(&mut waiting).poll());
         assert_eq!(lines_of(Keeper::Signal), [line]);
 
         let path = directory.path("");
@@ -319,20 +320,20 @@ fn sleeps_jobs_and_timers_of_node_have_their_line() {
     block_on(async {
         let line = line!() + 1;
         let mut one = Box::pin(sleep(HOUR));
-        assert!((&mut one).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(&mut one).poll());
         assert_listed("sleep", line);
         let line = line!() + 1;
         let mut one = Box::pin(sleep_until(phaseloop::time::now() + HOUR));
-        assert!((&mut one).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(&mut one).poll());
         assert_listed("sleep", line);
         let line = line!() + 1;
         let mut one = Box::pin(timeout(HOUR, std::future::pending::<()>()));
-        assert!((&mut one).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(&mut one).poll());
         assert_listed("sleep", line);
         let line = line!() + 1;
         let mut ticks = interval(HOUR);
         ticks.tick().await;
-        assert!(ticks.tick().now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(ticks.tick()).poll());
         assert_listed("sleep", line);
 
         let (release, wait) = std::sync::mpsc::channel();
@@ -352,7 +353,7 @@ fn sleeps_jobs_and_timers_of_node_have_their_line() {
         drop(promise);
         let line = line!() + 1;
         let mut ticks = node::timers::promises::set_interval(3_600_000, ());
-        assert!(ticks.next().now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(ticks.next()).poll());
         assert_listed("timer", line);
         let line = line!() + 1;
         let signal = node::AbortSignal::timeout(3_600_000);

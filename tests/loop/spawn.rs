@@ -14,6 +14,7 @@ use futures::{StreamExt, poll};
 use phaseloop::task::{self, JoinSet, yield_now};
 use phaseloop::time::sleep;
 use phaseloop::{JoinHandle, LoopHandle, block_on, queue_microtask, spawn};
+use tokio_test::assert_pending;
 
 /// Logs when it is dropped.
 struct OnDrop(Trace, &'static str);
@@ -83,7 +84,7 @@ fn a_handle_can_be_polled_by_reference() {
             sleep(ms(1)).await;
             "output"
         });
-        assert!(poll!(&mut task).is_pending());
+        assert_pending!(poll!(&mut task));
         assert_eq!((&mut task).await.unwrap(), "output");
     });
 }

@@ -13,6 +13,7 @@ use hyper::{Request, Response};
 use phaseloop::hyper::{HyperExecutor, HyperIo, HyperTimer};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::{Local, block_on, spawn, time};
+use tokio_test::assert_pending;
 
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -104,6 +105,27 @@ fn tokios_traits_read_write_and_shut_down() {
         let mut back = Vec::new();
         client.read_to_end(&mut back).await.unwrap();
         assert_eq!(back, b"and back");
+    });
+}
+
+/// The script checks each byte that its peer is sent, and that the peer is sent all of them.
+#[test]
+fn tokio_copies_between_a_stream_of_the_loop_and_a_scripted_peer() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    block_on(async {
+        let (mut client, mut server) = pair().await;
+        let mut script = tokio_test::io::Builder::new();
+        script.write(b"pi").write(b"ng").read(b"po").read(b"ng");
+        let mut peer = script.build();
+        client.write_all(b"ping").await.unwrap();
+        AsyncWriteExt::shutdown(&mut client).await.unwrap();
+        let copied = tokio::io::copy_bidirectional(&mut server, &mut peer).await;
+        assert_eq!(copied.unwrap(), (4, 4));
+        drop(server);
+        let mut back = String::new();
+        client.read_to_string(&mut back).await.unwrap();
+        assert_eq!(back, "pong");
     });
 }
 
@@ -267,7 +289,7 @@ fn hypers_timer_follows_the_clock_of_the_loop_and_moves_its_sleeps() {
         let start = HyperTimer.now();
         assert_eq!(start, time::now());
         let mut sleep = HyperTimer.sleep(Duration::from_secs(1));
-        assert!(futures::poll!(sleep.as_mut()).is_pending());
+        assert_pending!(futures::poll!(sleep.as_mut()));
         let place = std::ptr::from_ref(&*sleep).cast::<u8>();
         HyperTimer.reset(&mut sleep, start + Duration::from_secs(60));
         assert_eq!(std::ptr::from_ref(&*sleep).cast::<u8>(), place, "in place");

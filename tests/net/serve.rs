@@ -24,6 +24,7 @@ use phaseloop::hyper::{
 };
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::{Handle, JoinHandle, Local, block_on, spawn, task, time};
+use tokio_test::assert_pending;
 
 const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 const SECOND: Duration = Duration::from_secs(1);
@@ -647,7 +648,7 @@ fn options_come_before_the_first_poll() {
     block_on(async {
         let (listener, _) = listener().await;
         let mut server = serve(listener, counting());
-        assert!(futures::poll!(&mut server).is_pending());
+        assert_pending!(futures::poll!(&mut server));
         drop(server.http1_only());
     });
 }

@@ -17,13 +17,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+use futures::StreamExt;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use futures::{AsyncRead, AsyncWrite};
-use futures::{FutureExt, StreamExt};
 use phaseloop::io::{Source, copy, copy_both_ways, split};
 use phaseloop::net::{TcpListener, TcpSocket, TcpStream};
 use phaseloop::phase::{Check, Prepare, check};
 use phaseloop::{EventLoop, Handle, LoopHandle, spawn};
+use tokio_test::assert_pending;
 
 // Connect and accept.
 
@@ -67,7 +68,7 @@ fn a_target_is_an_address_a_text_or_a_name() {
         for _ in 0..7 {
             incoming.next().await.unwrap().unwrap();
         }
-        assert!(incoming.next().now_or_never().is_none(), "no eighth");
+        assert_pending!(tokio_test::task::spawn(incoming.next()).poll(), "no eighth");
     });
 }
 
@@ -107,9 +108,9 @@ fn bind_goes_on_to_the_next_address() {
 fn an_accept_that_is_given_up_loses_no_connection() {
     run(async {
         let (listener, address) = listener().await;
-        assert!(listener.accept().now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(listener.accept()).poll());
         let mut waiting = Box::pin(listener.accept());
-        assert!(futures::poll!(&mut waiting).is_pending());
+        assert_pending!(futures::poll!(&mut waiting));
         let client = TcpStream::connect(address).await.unwrap();
         drop(waiting);
         let (_server, peer) = listener.accept().await.unwrap();
@@ -125,7 +126,7 @@ fn a_connect_that_is_given_up_closes_its_socket() {
         let (listener, address) = listener().await;
         let before = sources();
         let mut connect = Box::pin(TcpStream::connect(address));
-        assert!(futures::poll!(&mut connect).is_pending());
+        assert_pending!(futures::poll!(&mut connect));
         assert_eq!(sources(), before + 1);
         drop(connect);
         assert_eq!(sources(), before);
@@ -229,7 +230,7 @@ fn peek_leaves_the_bytes_where_they_are() {
     run(async {
         let (mut client, mut theirs) = half_std_pair();
         let mut buffer = [0; 8];
-        assert!(client.peek(&mut buffer).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(client.peek(&mut buffer)).poll());
         theirs.write_all(b"peeked").unwrap();
         for _ in 0..2 {
             assert_eq!(client.peek(&mut buffer).await.unwrap(), 6);
@@ -276,7 +277,7 @@ fn try_write_goes_on_until_there_is_no_room() {
         let parts = [IoSlice::new(b"ab"), IoSlice::new(b""), IoSlice::new(b"c")];
         assert_eq!(client.try_write_vectored(&parts).unwrap(), 3);
         let total = fill(&client).await;
-        assert!(client.writable().now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(client.writable()).poll());
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             theirs.read_to_end(&mut all).unwrap();
@@ -434,7 +435,7 @@ fn copy_copes_with_small_steps_and_refuses_none() {
         theirs.write_all(b"ab").unwrap();
         let mut copying = Box::pin(copy(&client, Slow(&out, 8)));
         while !out.borrow().ends_with(b"ab|") {
-            assert!(futures::poll!(&mut copying).is_pending());
+            assert_pending!(futures::poll!(&mut copying));
             check().await;
         }
         drop(theirs);
@@ -639,15 +640,11 @@ fn a_drop_wakes_nobody() {
             let (count, mut buffer) = (woken.clone(), [0; 8]);
             let mut read = tokio_test::task::spawn(());
             read.enter(|cx, _| {
-                assert!(
-                    Pin::new(&mut client)
-                        .poll_read(cx, &mut buffer)
-                        .is_pending()
-                );
+                assert_pending!(Pin::new(&mut client).poll_read(cx, &mut buffer));
             });
             let mut write = tokio_test::task::spawn(());
             write.enter(|cx, _| {
-                assert!(Pin::new(&mut client).poll_write(cx, b"x").is_pending());
+                assert_pending!(Pin::new(&mut client).poll_write(cx, b"x"));
             });
             assert!(client.is_active());
             let keepers = handle.keepers();

@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::io::copy;
 use phaseloop::net::TcpStream;
@@ -28,6 +27,7 @@ use phaseloop::phase::check;
 use phaseloop::task::JoinSet;
 use phaseloop::time::sleep;
 use phaseloop::{JoinHandle, LoopHandle, spawn};
+use tokio_test::assert_pending;
 
 /// The drop of the stream resets the connection. Thousands of them leave no port waiting, either.
 fn reset_on_drop(stream: &net::TcpStream) {
@@ -329,7 +329,7 @@ async fn reuse_descriptors_in_a_batch() {
     assert_eq!(numbers(&fresh), old_numbers, "the same descriptors");
     for mut stream in fresh {
         check().await;
-        assert!(stream.readable().now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(stream.readable()).poll());
         let (mut server, _) = listener.accept().unwrap();
         server.write_all(b"new").unwrap();
         let mut buffer = [0; 64];
@@ -350,10 +350,10 @@ fn a_descriptor_closed_behind_our_back_is_an_error() {
             let (mut other, mut other_theirs) = pair().await;
             stream.writable().await.unwrap();
             let mut waits = Box::pin(async { (&stream).read(&mut [0; 8]).await });
-            assert!(futures::poll!(&mut waits).is_pending());
+            assert_pending!(futures::poll!(&mut waits));
             close_behind_its_back(stream.get_ref());
             sleep(ms(1)).await;
-            assert!(futures::poll!(&mut waits).is_pending());
+            assert_pending!(futures::poll!(&mut waits));
             drop(waits);
             let bad = |error: std::io::Error| assert_eq!(error.raw_os_error(), Some(libc::EBADF));
             bad((&stream).write(b"x").await.unwrap_err());

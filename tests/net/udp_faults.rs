@@ -22,6 +22,7 @@ use phaseloop::net::{Batch, UdpSocket};
 use phaseloop::phase::check;
 use phaseloop::{block_on, spawn};
 use rustix::io::Errno;
+use tokio_test::assert_pending;
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +190,7 @@ fn a_send_that_is_given_up_keeps_the_rest() {
         let mut batch = batch_of(&["1", "2", "3", "4", "5", "6", "7", "8"], &b);
         {
             let mut send = pin!(a.send_batch(&mut batch));
-            assert!(poll!(&mut send).is_pending());
+            assert_pending!(poll!(&mut send));
         }
         assert_eq!((batch.len(), sends_asked()), (5, vec![8, 5]));
         assert!(batch.failed().is_none());

@@ -4,11 +4,11 @@
 
 use crate::util::panics::panic_of;
 use crate::util::trace::{Trace, finish, ms, paused};
+use crate::util::wakers::on_clone;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use std::task::Context;
 
 use futures::{FutureExt, StreamExt};
 use phaseloop::node::events::{
@@ -17,6 +17,7 @@ use phaseloop::node::events::{
 use phaseloop::node::{self, AbortController, AbortSignal, Error, Promise, process};
 use phaseloop::time::sleep;
 use phaseloop::{next_tick, queue_microtask, set_immediate, spawn, spawn_blocking};
+use tokio_test::{assert_pending, assert_ready};
 
 const X: Event<()> = Event::new("x");
 const NUMBER: Event<u32> = Event::new("number");
@@ -465,7 +466,7 @@ fn n117_an_error_rejects_unless_it_is_what_is_awaited() {
 fn an_awaited_event_that_is_given_up_leaves_no_listener() {
     let emitter = EventEmitter::new();
     let mut awaited = events::once(&emitter, NUMBER);
-    assert!((&mut awaited).now_or_never().is_none());
+    assert_pending!(tokio_test::task::spawn(&mut awaited).poll());
     assert_eq!(emitter.event_names(), ["number", "error"]);
     drop(awaited);
     assert!(emitter.event_names().is_empty());
@@ -480,7 +481,7 @@ fn an_awaited_event_that_is_given_up_leaves_no_listener() {
 fn a_stream_of_events_keeps_what_comes_and_ends_with_an_error() {
     let emitter = EventEmitter::new();
     let mut stream = events::on(&emitter, NUMBER);
-    assert!(stream.next().now_or_never().is_none());
+    assert_pending!(tokio_test::task::spawn(stream.next()).poll());
     emitter.emit(NUMBER, 1);
     emitter.emit(NUMBER, 2);
     emitter.emit(ERROR, Error::new("bad"));
@@ -687,20 +688,19 @@ fn a_guard_gives_the_output_of_what_was_faster() {
 
 #[test]
 fn a_guard_that_is_given_up_leaves_no_listener() {
-    struct Count;
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {}
-    }
-    let count = Arc::new(Count);
-    let waker = Waker::from(count.clone());
-    let mut cx = Context::from_waker(&waker);
+    let mut task = tokio_test::task::spawn(());
+    let before = task.waker_ref_count();
     let signal = AbortController::new().signal();
     let mut guard = Box::pin(signal.guard(std::future::pending::<()>()));
-    assert!(guard.as_mut().poll(&mut cx).is_pending());
-    assert!(guard.as_mut().poll(&mut cx).is_pending());
-    assert!(Arc::strong_count(&count) > 2, "the signal holds the waker");
+    for _ in 0..2 {
+        assert_pending!(task.enter(|cx, _| guard.as_mut().poll(cx)));
+    }
+    assert!(
+        task.waker_ref_count() > before,
+        "the signal holds the waker"
+    );
     drop(guard);
-    assert_eq!(Arc::strong_count(&count), 2);
+    assert_eq!(task.waker_ref_count(), before);
 }
 
 #[test]
@@ -734,27 +734,6 @@ fn a_timeout_with_a_listener_does_not_outlive_its_loop() {
     assert_eq!(Rc::strong_count(&held), 1);
 }
 
-thread_local! {
-    static ON_CLONE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-}
-
-/// A waker whose next clone calls `f`.
-#[allow(unsafe_code, reason = "the clone of a safe waker cannot run a closure")]
-fn on_clone(f: impl FnOnce() + 'static) -> Waker {
-    const TABLE: RawWakerVTable = RawWakerVTable::new(clone, |_| (), |_| (), |_| ());
-    fn clone(data: *const ()) -> RawWaker {
-        let called = ON_CLONE.take();
-        if let Some(f) = called {
-            f();
-        }
-        RawWaker::new(data, &TABLE)
-    }
-
-    ON_CLONE.set(Some(Box::new(f)));
-    // SAFETY: none of the functions looks at the data.
-    unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &TABLE)) }
-}
-
 #[test]
 fn a_waker_that_emits_when_it_is_cloned_is_heard() {
     phaseloop::block_on(async {
@@ -762,18 +741,16 @@ fn a_waker_that_emits_when_it_is_cloned_is_heard() {
         let this = emitter.clone();
         let mut next = events::once(&emitter, NUMBER);
         let waker = on_clone(move || assert!(this.emit(NUMBER, 1)));
-        let polled = next.poll_unpin(&mut Context::from_waker(&waker));
-        assert!(polled.is_pending());
+        assert_pending!(next.poll_unpin(&mut Context::from_waker(&waker)));
         assert_eq!(next.await.unwrap(), 1);
         let this = emitter.clone();
         let mut all = events::on(&emitter, NUMBER);
         let waker = on_clone(move || assert!(this.emit(NUMBER, 2)));
-        let polled = all.poll_next_unpin(&mut Context::from_waker(&waker));
-        assert!(
-            polled.is_pending(),
+        assert_pending!(
+            all.poll_next_unpin(&mut Context::from_waker(&waker)),
             "an event that is there takes a microtask"
         );
-        let polled = all.poll_next_unpin(&mut Context::from_waker(&waker));
-        assert!(matches!(polled, Poll::Ready(Some(Ok(2)))));
+        let polled = assert_ready!(tokio_test::task::spawn(&mut all).poll_next());
+        assert_eq!(polled.unwrap().unwrap(), 2);
     });
 }

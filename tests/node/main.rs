@@ -16,6 +16,7 @@ mod util {
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod strace;
     pub(crate) mod trace;
+    pub(crate) mod wakers;
 }
 
 mod contexts;

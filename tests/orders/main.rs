@@ -142,8 +142,10 @@ fn all_runs(binaries: &[Binary], seeds: Range<u64>) -> Vec<Run<'_>> {
 
 impl Run<'_> {
     fn start(&self) -> Output {
+        // With one thread the harness would run the tests on its own, which has another name.
+        let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Command::new(&self.binary.path)
-            .args(["--show-output", "--exact"])
+            .args(["--test-threads", &threads.to_string(), "--exact"])
             .args(self.tests)
             .env("PHASELOOP_SHUFFLE", self.seed.to_string())
             .env("PHASELOOP_WITHOUT", self.without)
@@ -173,17 +175,14 @@ impl Run<'_> {
     }
 }
 
-/// Returns the tests whose output says that a loop was shuffled.
+/// Returns the tests of which a line on standard error names a loop that was shuffled.
 fn shuffled_tests(output: &Output) -> impl Iterator<Item = String> {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let parts = text.split("\n---- ").skip(1);
-    let tests: Vec<_> = parts
-        .filter_map(|part| {
-            let (name, text) = part.split_once(" stdout ----\n")?;
-            text.contains("PHASELOOP_SHUFFLE=").then(|| name.to_owned())
-        })
-        .collect();
-    tests.into_iter()
+    let text = String::from_utf8_lossy(&output.stderr);
+    let threads = text.lines().filter_map(|line| {
+        let (_, thread) = line.split_once(" shuffles a loop of the thread ")?;
+        Some(thread.to_owned())
+    });
+    threads.collect::<Vec<_>>().into_iter()
 }
 
 /// Builds a test binary and returns its path.

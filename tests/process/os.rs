@@ -10,6 +10,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use phaseloop::{Builder, block_on, os, pool};
+use tokio_test::assert_pending;
 
 /// What a command prints, without the end of the line.
 fn says(program: &str, args: &[&str]) -> Vec<u8> {
@@ -251,7 +252,7 @@ fn libuv_threadpool_cancel_random() {
         });
         started.recv().unwrap();
         let mut random = Box::pin(os::random(64));
-        assert!(futures::poll!(&mut random).is_pending());
+        assert_pending!(futures::poll!(&mut random));
         assert_eq!(pool.stats().queued, 1);
         drop(random);
         release.send(()).unwrap();

@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::Context;
 
 use futures::future::{join_all, select};
 use futures::{AsyncReadExt, AsyncWriteExt, FutureExt};
@@ -22,6 +22,7 @@ use phaseloop::time::{Timer, sleep, timeout};
 use phaseloop::{
     EventLoop, Handle, Keeper, LoopHandle, OsError, RunMode, block_on, phase, run, spawn,
 };
+use tokio_test::assert_pending;
 
 const PROBE: SignalKind = SignalKind::from_raw(0);
 const ESRCH: i32 = 3;
@@ -331,7 +332,7 @@ fn r257_a_child_that_closes_its_output_and_lives() {
             .unwrap();
         assert_eq!(text, "bye\n");
         assert_eq!(child.try_wait().unwrap(), None);
-        assert!(child.exited().now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(child.exited()).poll());
         child
             .stdin
             .as_mut()
@@ -359,7 +360,7 @@ fn r257_a_grandchild_that_keeps_the_pipe_open() {
             .trim()
             .parse()
             .unwrap();
-        assert!(stdout.read(&mut buffer).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn(stdout.read(&mut buffer)).poll());
         process::kill(grandchild, SignalKind::KILL).unwrap();
         assert_eq!(stdout.read(&mut buffer).await.unwrap(), 0);
     });
@@ -490,7 +491,10 @@ fn try_wait_asks_the_system_and_waiters_hear_in_the_poll_phase() {
     log_end(&handle, &child, &trace, "exit");
     until_ended(&child);
     assert_eq!(child.try_wait().unwrap().unwrap().code(), Some(2));
-    assert!(child.exited().now_or_never().is_none(), "not delivered yet");
+    assert_pending!(
+        tokio_test::task::spawn(child.exited()).poll(),
+        "not delivered yet"
+    );
     finish(&mut event_loop);
     assert_eq!(trace.take(), "exit");
     assert_eq!(child.try_wait().unwrap().unwrap().code(), Some(2));
@@ -733,22 +737,14 @@ fn wakers_are_cloned_when_nothing_is_borrowed() {
     block_on(async {
         let child = sleeper();
         let (mut first, mut second) = (child.exited(), child.exited());
-        assert!(
-            first
-                .poll_unpin(&mut Context::from_waker(Waker::noop()))
-                .is_pending()
-        );
+        assert_pending!(tokio_test::task::spawn(&mut first).poll());
         let called = Rc::new(Cell::new(false));
         let seen = called.clone();
         let waker = on_clone(move || {
             drop(first);
             seen.set(true);
         });
-        assert!(
-            second
-                .poll_unpin(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
+        assert_pending!(second.poll_unpin(&mut Context::from_waker(&waker)));
         assert!(called.get());
         child.kill().unwrap();
         assert_eq!(second.await.unwrap().signal(), Some(9));

@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
-use futures::{AsyncReadExt, AsyncWriteExt, FutureExt, StreamExt};
+use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
 use phaseloop::io::StdioKind;
 use phaseloop::signal::{SignalKind, Signals};
 use phaseloop::tty::{self, Mode, Tty};
@@ -23,6 +23,7 @@ use rustix::fs::OFlags;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, Termios, Winsize, tcgetattr, tcsetattr,
 };
+use tokio_test::assert_pending;
 
 /// Starts the test named `test` once more in a process whose terminal this is, where it runs `body`
 /// and does not return.
@@ -224,7 +225,7 @@ fn keys_come_one_by_one_and_are_not_echoed() {
         let mut buffer = [0; 16];
         (&controller).write_all(b"a").unwrap();
         // The end of the line has not come.
-        assert!((&tty).read(&mut buffer).now_or_never().is_none());
+        assert_pending!(tokio_test::task::spawn((&tty).read(&mut buffer)).poll());
         tty.set_mode(Mode::Raw).unwrap();
         for key in [&b"a"[..], b"\x03", b"\x1b[A", b"\r"] {
             if key != b"a" {

@@ -518,8 +518,8 @@ fn jobs_and_hosts_go_together() {
 
 #[test]
 fn a_program_that_waits_for_ever_is_a_dead_end_at_once() {
-    let start = std::time::Instant::now();
-    let explore = Explore::new().seeds(1).stall(600 * SECOND);
+    // A run that waits for something outside hangs.
+    let explore = Explore::new().seeds(1).stall(Duration::MAX);
     let found = explore.try_run(|| async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let accepting = spawn(async move { listener.accept().await.map(drop) });
@@ -533,10 +533,6 @@ fn a_program_that_waits_for_ever_is_a_dead_end_at_once() {
     assert!(
         found.report.contains("TcpListener 127.0.0.1:40000"),
         "{found}"
-    );
-    assert!(
-        start.elapsed() < 300 * SECOND,
-        "no real time was waited for"
     );
 }
 

@@ -33,6 +33,17 @@ pub(crate) const PARENT: &str = "PHASELOOP_TEST_PARENT";
 /// have.
 #[track_caller]
 pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Option<Child> {
+    in_child_with(Stdio::piped(), wrapper, test, body)
+}
+
+/// Does what [`in_child`] does, with this standard error.
+#[track_caller]
+pub(crate) fn in_child_with(
+    stderr: Stdio,
+    wrapper: &[&str],
+    test: &str,
+    body: impl FnOnce(),
+) -> Option<Child> {
     const MARK: &str = "PHASELOOP_TEST_CHILD";
     if std::env::var_os(MARK).is_some() {
         body();
@@ -57,7 +68,7 @@ pub(crate) fn in_child(wrapper: &[&str], test: &str, body: impl FnOnce()) -> Opt
         .env(MARK, "1")
         .env(PARENT, std::process::id().to_string())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(stderr)
         .spawn();
     Some(child.unwrap())
 }

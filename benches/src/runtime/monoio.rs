@@ -1,8 +1,10 @@
 //! monoio, on io_uring where the kernel has it and on epoll elsewhere.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::mem::replace;
 use std::net;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use monoio::io::{AsyncReadRent, AsyncReadRentExt, AsyncWriteRentExt};
@@ -33,7 +35,14 @@ impl Runtime for Monoio {
 
     /// It has none of its own.
     fn yield_now(self) -> impl Future {
-        futures_lite::future::yield_now()
+        let mut has_yielded = false;
+        poll_fn(move |cx| {
+            if replace(&mut has_yielded, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
     }
 
     fn sleep(self, duration: Duration) -> impl Future + 'static {

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use futures_lite::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 use phaseloop::observe::Recorder;
 

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_lite::stream;
+use futures::stream;
 use http_body_util::{Full, StreamBody};
 use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};

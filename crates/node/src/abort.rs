@@ -22,8 +22,8 @@ use super::error::Error;
 use super::promise;
 use super::timers::{Timeout, set_timeout};
 use phaseloop::LoopHandle;
-use phaseloop::extension::{WaitNote, note_wait};
 use phaseloop::extension::drop_flat;
+use phaseloop::extension::{WaitNote, note_wait};
 
 /// Cancels all operations that received its [`signal`](Self::signal). Clones refer to the same
 /// controller.

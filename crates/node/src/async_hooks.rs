@@ -69,8 +69,8 @@ pub use self::hooks::{AsyncHook, Callbacks, create_hook, execution_async_id, tri
 pub(crate) use self::kept::Kept;
 pub use self::resource::AsyncResource;
 pub(crate) use self::work::{Capture, Work};
-use phaseloop::extension::frame::{log_value, use_contexts};
 use phaseloop::extension::frame::{Frame, Key, Switch};
+use phaseloop::extension::frame::{log_value, use_contexts};
 
 /// A store that follows what is started inside of [`run`](Self::run). JavaScript: `new
 /// AsyncLocalStorage()`. Clones refer to the same storage.

@@ -5,17 +5,17 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Waker};
 
 use slab::Slab;
+use waker_fn::waker_fn;
 
 use super::context::Node;
-use phaseloop::extension::LoopRef;
 use crate::async_hooks::{Capture, Kept};
-use phaseloop::extension::frame::{self, Frame};
 use phaseloop::extension::Call;
+use phaseloop::extension::LoopRef;
 use phaseloop::extension::Payload;
+use phaseloop::extension::frame::{self, Frame};
 
 /// Runs `future` where its wakes come from. The code after an `await` runs inside the callback that
 /// ended the wait, before the drain, as a callback of Node does.
@@ -126,11 +126,6 @@ struct Key {
     id: u64,
 }
 
-struct CallbackWaker {
-    home: LoopRef,
-    key: Key,
-}
-
 impl CallbackFutures {
     /// Returns the data pointers of the wakers of these futures, in their order. No task waits for
     /// what has one, whichever was polled when the wait began.
@@ -153,10 +148,7 @@ impl CallbackFutures {
         entry.insert(Rc::new(CallbackFuture {
             id,
             future: RefCell::new(Some(future)),
-            waker: Waker::from(Arc::new(CallbackWaker {
-                home,
-                key,
-            })),
+            waker: waker_fn(move || wake(&home, key)),
             context: context.map_or_else(OnceCell::new, OnceCell::from),
         }));
         key
@@ -253,27 +245,20 @@ impl Drop for Over<'_> {
     }
 }
 
-impl Wake for CallbackWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let core = self.home.current();
-        let key = self.key;
-        let Some(core) = core else {
-            // A loop that was dropped has dropped the future, too.
-            return self.home.post(move || {
-                Node::current().callbacks.poll(key);
-            });
+/// Polls a future where the wake comes from; a wake of another thread arrives in the poll phase.
+fn wake(home: &LoopRef, key: Key) {
+    let Some(core) = home.current() else {
+        // A loop that was dropped has dropped the future, too.
+        return home.post(move || {
+            Node::current().callbacks.poll(key);
+        });
+    };
+    let node = Node::of(&core);
+    if !node.callbacks.poll(key) {
+        // The future wakes itself during its poll: a microtask polls it again.
+        let again = move || {
+            node.callbacks.poll(key);
         };
-        let node = Node::of(&core);
-        if !node.callbacks.poll(key) {
-            // The future wakes itself during its poll: a microtask polls it again.
-            let again = move || {
-                node.callbacks.poll(key);
-            };
-            core.push_microtask(Call::new(again));
-        }
+        core.push_microtask(Call::new(again));
     }
 }

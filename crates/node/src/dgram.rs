@@ -23,10 +23,10 @@ use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
+use crate::site::Site;
 use phaseloop::extension::frame::Frame;
 use phaseloop::net::{UdpOptions, UdpSocket};
 use phaseloop::phase;
-use crate::site::Site;
 use phaseloop::task::next_tick;
 
 /// A datagram has arrived. JavaScript: `'message'`.

@@ -67,6 +67,7 @@ use super::process;
 use super::reason::Reason;
 use phaseloop::LoopHandle;
 use phaseloop::extension::drop_flat;
+use phaseloop::extension::stderr;
 
 /// Emitted with the name of an event before a listener is added to it. JavaScript: `'newListener'`.
 pub const NEW_LISTENER: Event<str> = Event::new("newListener");
@@ -500,7 +501,9 @@ impl EventEmitter {
         if LoopHandle::try_current().is_some() {
             process::emit_warning("MaxListenersExceededWarning", text);
         } else {
-            eprintln!("phaseloop: MaxListenersExceededWarning: {text}");
+            stderr::print(format_args!(
+                "phaseloop: MaxListenersExceededWarning: {text}"
+            ));
         }
     }
 

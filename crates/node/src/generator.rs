@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::error::Error;
 use super::promise::catch;

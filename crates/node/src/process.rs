@@ -25,10 +25,11 @@ pub use self::warning::Warning;
 use super::context::Node;
 use super::reason::Reason;
 use super::report;
-use phaseloop::extension::Loop;
-use phaseloop::extension::frame::{Frame, carry};
 use phaseloop::extension::Call;
+use phaseloop::extension::Loop;
 use phaseloop::extension::Payload;
+use phaseloop::extension::frame::{Frame, carry};
+use phaseloop::extension::stderr;
 
 /// The listeners of the program, and the state of its exit.
 #[derive(Default)]
@@ -231,7 +232,9 @@ pub fn emit_warning(name: &str, text: impl Into<String>) {
 pub fn exit(code: i32) -> ! {
     let node = Node::current();
     if !node.process.is_program.get() {
-        eprintln!("phaseloop: process::exit({code}) was called outside of node::run");
+        stderr::print(format_args!(
+            "phaseloop: process::exit({code}) was called outside of node::run"
+        ));
     }
     node.process.exit_code.set(Some(code));
     node.emit_exit(code);

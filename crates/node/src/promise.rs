@@ -17,11 +17,11 @@ use super::context::Node;
 use super::reason::Reason;
 use super::rejections::Rejection;
 use super::thenable::PromiseLike;
-use phaseloop::extension::{Source, WaitKey};
 use crate::async_hooks::{Capture, Work};
-use phaseloop::extension::frame;
 use phaseloop::extension::Call;
 use phaseloop::extension::drop_flat;
+use phaseloop::extension::frame;
+use phaseloop::extension::{Source, WaitKey};
 use phaseloop::task::Id;
 
 /// A value that arrives later, or the reason why it does not. Clones refer to the same promise.

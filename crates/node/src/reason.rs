@@ -9,9 +9,9 @@ use std::rc::Rc;
 use super::combinators::AggregateError;
 use super::error::{Error as NodeError, code_of};
 use super::report;
-use phaseloop::extension::panic_message;
 use phaseloop::extension::Payload;
 use phaseloop::extension::ThreadBound;
+use phaseloop::extension::panic_message;
 
 /// The reason of a rejected promise or of an uncaught exception: an error, or the payload of a
 /// panic. It is cheap to clone.

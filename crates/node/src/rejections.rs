@@ -10,8 +10,8 @@ use std::rc::Rc;
 use super::context::Node;
 use super::process::Origin;
 use super::reason::Reason;
-use phaseloop::extension::frame::Frame;
 use phaseloop::extension::Call;
+use phaseloop::extension::frame::Frame;
 
 #[derive(Default)]
 pub(super) struct Rejections {

@@ -10,16 +10,16 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::process::{ExitCode, Termination};
-use std::rc::Rc;
 
 use super::context::Node;
 use super::process::{ExitRequest, Origin};
 use super::reason::Thrown;
-use phaseloop::extension::Loop;
+use crate::site::Site;
 use phaseloop::EventLoop;
+use phaseloop::extension::Loop;
 use phaseloop::extension::Payload;
 use phaseloop::extension::discard;
-use crate::site::Site;
+use phaseloop::extension::stderr;
 
 /// The exit code of a program whose main future was pending when the loop ran dry.
 const UNSETTLED_MAIN: i32 = 13;
@@ -199,12 +199,16 @@ fn tell(node: &Node, payload: &Payload) {
     let text = payload.downcast_ref::<Thrown>().map(Thrown::text);
     match (node.process.uncaught_origin(), text) {
         (Origin::UnhandledRejection, Some(text)) => {
-            eprintln!("phaseloop: unhandled rejection: {text}");
+            stderr::print(format_args!("phaseloop: unhandled rejection: {text}"));
         }
         (Origin::UnhandledRejection, None) => {
-            eprintln!("phaseloop: unhandled rejection: the panic above has rejected a promise");
+            stderr::print(format_args!(
+                "phaseloop: unhandled rejection: the panic above has rejected a promise"
+            ));
         }
-        (Origin::UncaughtException, Some(text)) => eprintln!("phaseloop: uncaught: {text}"),
+        (Origin::UncaughtException, Some(text)) => {
+            stderr::print(format_args!("phaseloop: uncaught: {text}"));
+        }
         (Origin::UncaughtException, None) => {}
     }
 }
@@ -270,9 +274,9 @@ impl<T> Drop for Exit<T> {
 impl<T> Termination for Exit<T> {
     fn report(self) -> ExitCode {
         if let (UNSETTLED_MAIN, Some(pending)) = (self.code, &self.pending) {
-            eprintln!(
+            stderr::print(format_args!(
                 "phaseloop: nothing is left that could wake what is still pending: {pending}"
-            );
+            ));
         }
         // The kernel, too, keeps only the low eight bits.
         ExitCode::from(self.code() as u8)

@@ -18,8 +18,8 @@ use self::timeout::{Callback, Kind};
 pub use self::timeout::{Timeout, TimeoutId};
 use super::context::Node;
 use super::delay::Delay;
-use phaseloop::extension::Call;
 use crate::site::Site;
+use phaseloop::extension::Call;
 
 /// Calls `callback` once, in the timers phase, after `delay`.
 ///

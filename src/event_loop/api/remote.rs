@@ -4,7 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::thread;
 use std::time::Duration;
+
+use waker_fn::waker_fn;
 
 use super::loop_handle::LoopHandle;
 use super::metrics::Utilization;
@@ -298,7 +301,16 @@ impl<T> RemoteJoinHandle<T> {
             self.is_finished() || !self.home.is_owner_thread(),
             "`join` on the thread of the task's loop would wait for ever: `.await` the handle"
         );
-        futures_lite::future::block_on(self)
+        let thread = thread::current();
+        let waker = waker_fn(move || thread.unpark());
+        let (mut handle, mut cx) = (self, Context::from_waker(&waker));
+        loop {
+            match Pin::new(&mut handle).poll(&mut cx) {
+                Poll::Ready(output) => return output,
+                // A wake that came since the poll is not lost: `park` returns at once then.
+                Poll::Pending => thread::park(),
+            }
+        }
     }
 
     /// Aborts the task in the next poll phase of its loop. It has no effect once the task has

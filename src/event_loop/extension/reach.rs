@@ -1,6 +1,7 @@
 //! A loop as its extension reaches it, beyond the public API.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::rc::{Rc, Weak};
@@ -31,12 +32,24 @@ use crate::site::Site;
 pub struct Loop(pub(super) Rc<Core>);
 
 /// A reference that does not keep a loop.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct WeakLoop(Weak<Core>);
 
 /// A reference to a loop for any thread.
 #[derive(Clone)]
 pub struct LoopRef(Arc<Shared>);
+
+impl fmt::Debug for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loop").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LoopRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoopRef").finish_non_exhaustive()
+    }
+}
 
 impl WeakLoop {
     /// Returns the loop, unless it was dropped.
@@ -68,14 +81,17 @@ impl Loop {
         current::get().map(Self)
     }
 
+    /// Returns the loop of a handle.
     pub fn of(handle: &LoopHandle) -> Self {
         Self(handle.core().clone())
     }
 
+    /// Returns a reference that does not keep the loop.
     pub fn downgrade(&self) -> WeakLoop {
         WeakLoop(Rc::downgrade(&self.0))
     }
 
+    /// Returns a reference for any thread.
     pub fn reference(&self) -> LoopRef {
         LoopRef(self.0.shared().clone())
     }
@@ -107,14 +123,16 @@ impl Loop {
         self.0.log(Area::Node, text);
     }
 
+    /// Returns whether the debug log is on.
     #[inline]
     pub fn is_logged(&self) -> bool {
         self.0.is_logged()
     }
 }
 
-/// Returns how long the loop was active and idle in its runs.
+/// Metrics.
 impl Loop {
+    /// Returns how long the loop was active and idle in its runs.
     pub fn utilization(&self) -> Utilization {
         self.0.utilization()
     }
@@ -141,6 +159,7 @@ impl Loop {
         self.0.clock().read()
     }
 
+    /// Returns whether a test has paused the clock.
     pub fn is_clock_paused(&self) -> bool {
         self.0.clock().is_paused()
     }
@@ -164,6 +183,7 @@ impl Loop {
         self.0.modes().set(Mode::CONTAINED, true);
     }
 
+    /// Returns whether the program has exited.
     #[inline]
     pub fn program_has_exited(&self) -> bool {
         self.0.panic_policy.program_has_exited()
@@ -224,6 +244,7 @@ impl Loop {
         self.0.run(RunMode::Default)
     }
 
+    /// Returns whether something keeps the loop alive.
     pub fn is_alive(&self) -> bool {
         self.0.is_alive()
     }
@@ -241,10 +262,12 @@ impl Loop {
 
 /// The lanes.
 impl Loop {
+    /// Queues a tick.
     pub fn push_tick(&self, tick: Call) {
         self.0.push_tick(tick, None);
     }
 
+    /// Queues a microtask.
     #[inline]
     pub fn push_microtask(&self, microtask: Call) {
         self.0.push_microtask(microtask, None);
@@ -255,10 +278,12 @@ impl Loop {
         self.0.enqueue(Phase::Check, Entry::Call(call), None);
     }
 
+    /// Returns whether a microtask is queued.
     pub fn has_microtasks(&self) -> bool {
         self.0.executor.has_microtasks()
     }
 
+    /// Returns whether neither a tick nor a microtask is queued.
     pub fn are_lanes_empty(&self) -> bool {
         self.0.executor.are_lanes_empty()
     }
@@ -321,7 +346,7 @@ impl Loop {
                 callback();
             };
             let origin = Origin::default();
-            core.dispatch_nested_watched(Phase::Poll, origin, &mut once(callback));
+            core.call_and_drain(Phase::Poll, origin, &mut once(callback));
         }
     }
 
@@ -367,7 +392,7 @@ mod tests {
     use std::task::{Poll, Waker};
 
     use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::metrics::Utilization;
+    use crate::event_loop::api::metrics::Utilization;
 
     /// Wakes a task, then queues a closure, both after a drain inside of the caller.
     fn wake_and_queue(waker: &Waker, log: &Rc<RefCell<Vec<&'static str>>>) {

@@ -1,5 +1,6 @@
 //! A timer of the loop that many timers of the extension share.
 
+use std::fmt;
 use std::rc::Rc;
 
 use super::reach::Loop;
@@ -12,6 +13,12 @@ use crate::site::Site;
 /// A timer whose callback runs many user timers. The callback drains the lanes between them and
 /// after the last, so the loop does not.
 pub struct SharedTimer(Rc<TimerState>);
+
+impl fmt::Debug for SharedTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedTimer").finish_non_exhaustive()
+    }
+}
 
 impl SharedTimer {
     /// Creates a timer that calls `fire`, in no context. It counts as a handle but is not listed,
@@ -31,6 +38,7 @@ impl SharedTimer {
         on.0.arm_timer_at(&self.0, due);
     }
 
+    /// Disarms the timer.
     pub fn disarm(&self, on: &Loop) {
         on.0.disarm_timer(&self.0);
     }
@@ -40,6 +48,7 @@ impl SharedTimer {
         self.0.armed.get().is_some() && self.0.due.get() <= on.now()
     }
 
+    /// Sets whether the armed timer keeps the loop alive.
     pub fn set_referenced(&self, on: &Loop, referenced: bool) {
         on.0.set_referenced(&self.0.header, referenced);
     }

@@ -3,6 +3,7 @@
 use super::sources::{Direction, SourceState};
 use super::waiters::Waiters;
 use crate::event_loop::core::Core;
+use crate::event_loop::dispatch::once;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Area, Origin};
@@ -78,13 +79,19 @@ impl Core {
     #[inline(always)]
     fn wake_readers(&self, source: &SourceState) -> usize {
         let waiters = source.waiters(Direction::Read);
+        let origin = || self.ready_origin(source);
+        // The waker goes back before the task is polled, so that the poll finds it stored.
         if let Some(waker) = waiters.take_only_slot() {
-            let put_back = |waker| waiters.put_back(waker);
-            self.dispatch_wake(Phase::Poll, || self.ready_origin(source), waker, put_back);
+            self.dispatch(Phase::Poll, origin, || {
+                waker.wake_by_ref();
+                waiters.put_back(waker);
+            });
             1
         } else if let Some(waker) = waiters.take_only_future() {
-            let put_back = |waker| waiters.put_back_alone(waker);
-            self.dispatch_wake(Phase::Poll, || self.ready_origin(source), waker, put_back);
+            self.dispatch(Phase::Poll, origin, || {
+                waker.wake_by_ref();
+                waiters.put_back_alone(waker);
+            });
             1
         } else {
             self.wake_slot_and_futures(source, waiters)
@@ -95,24 +102,27 @@ impl Core {
     #[inline(never)]
     fn wake_slot_and_futures(&self, source: &SourceState, waiters: Waiters<'_>) -> usize {
         let limit = waiters.limit();
-        let origin = || self.ready_origin(source);
         let mut dispatched = 0;
-        if let Some(waker) = waiters.take_slot() {
-            self.dispatch_wake_rarely(Phase::Poll, &origin, waker, &|waker| {
-                waiters.put_back(waker);
-            });
+        // One copy of the poll is enough for what is rare.
+        let mut dispatch = |wake: &mut dyn FnMut()| {
+            self.dispatch(Phase::Poll, || self.ready_origin(source), wake);
             dispatched += 1;
+        };
+        if let Some(waker) = waiters.take_slot() {
+            dispatch(&mut once(|| {
+                waker.wake_by_ref();
+                waiters.put_back(waker);
+            }));
         }
         // A future that began to wait meanwhile has no lower number than the limit.
         if let Some(waker) = waiters.take_alone_before(limit) {
-            self.dispatch_wake_rarely(Phase::Poll, &origin, waker, &|waker| {
+            dispatch(&mut once(|| {
+                waker.wake_by_ref();
                 waiters.put_back_alone(waker);
-            });
-            dispatched += 1;
+            }));
         }
         while let Some(waker) = waiters.next_before(limit) {
-            self.dispatch_waker(Phase::Poll, origin, waker);
-            dispatched += 1;
+            dispatch(&mut once(|| waker.wake()));
         }
         dispatched
     }

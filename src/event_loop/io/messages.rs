@@ -6,6 +6,7 @@ use super::asyncs::Walk;
 use crate::event_loop::core::Core;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
 
@@ -126,13 +127,22 @@ impl Core {
 
     #[inline(never)]
     fn dispatch_message(&self, message: Message) {
-        match message {
-            Message::Wake(runnable) => self.dispatch_woken(Phase::Poll, runnable),
-            Message::WakeMainFuture => {
-                self.dispatch(Phase::Poll, Origin::default, || self.push_main_future());
+        let origin = match &message {
+            // Only a watched loop asks for the line, which is a virtual call.
+            Message::JobEnded(job) if !self.modes().is_plain() => {
+                Origin::new(Keeper::Work, job.site())
             }
-            Message::Call(call) => self.dispatch(Phase::Poll, Origin::default, call),
-            Message::JobEnded(job) => self.dispatch_completion(Phase::Poll, job),
-        }
+            _ => Origin::default(),
+        };
+        self.dispatch(
+            Phase::Poll,
+            || origin,
+            || match message {
+                Message::Wake(runnable) => self.executor.push_task(runnable),
+                Message::WakeMainFuture => self.push_main_future(),
+                Message::Call(call) => call(),
+                Message::JobEnded(job) => job.arrive(),
+            },
+        );
     }
 }

@@ -9,6 +9,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::WaitHook;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::sys::poller::BATCH;
 
 /// The number of times that one poll phase asks the kernel again because the last batch was full.
@@ -26,7 +27,6 @@ impl Core {
     /// Messages and signals that arrive before the wait ends are delivered here. Those that arrive
     /// while callbacks run are left to the next wait.
     // Rules R115, R119.
-    // The plain turn has this inlined. A watched turn calls `run_poll_rarely`.
     #[inline(always)]
     pub(in crate::event_loop) fn run_poll(&self, wait: Wait) -> io::Result<()> {
         // Entries that are queued from now on wait for the next turn.
@@ -83,13 +83,6 @@ impl Core {
         }
     }
 
-    /// Does what [`run_poll`](Self::run_poll) does, for callers that are rare.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::event_loop) fn run_poll_rarely(&self, wait: Wait) -> io::Result<()> {
-        self.run_poll(wait)
-    }
-
     /// Runs the entries that were queued for the phase when it began.
     #[inline(never)]
     fn run_poll_queue(&self) -> usize {
@@ -97,7 +90,8 @@ impl Core {
         let queue = self.phases.queue(Phase::Poll);
         while let Some((entry, site)) = queue.next() {
             self.uncount_entry(&entry);
-            self.dispatch_entry(Phase::Poll, entry, site);
+            let origin = || Origin::new(Keeper::Queued, site);
+            self.dispatch(Phase::Poll, origin, || entry.run());
             dispatched += 1;
         }
         dispatched

@@ -156,18 +156,14 @@ impl WaitList {
 mod tests {
     use super::{WaitKey, WaitList};
     use std::collections::VecDeque;
-    use std::sync::Arc;
-    use std::task::{Wake, Waker};
+    use std::task::Waker;
 
-    /// The type has a size, so that the wakers of two values differ.
-    struct Named(#[expect(dead_code, reason = "takes room")] u8);
-
-    impl Wake for Named {
-        fn wake(self: Arc<Self>) {}
-    }
+    use waker_fn::waker_fn;
 
     fn waker() -> Waker {
-        Waker::from(Arc::new(Named(0)))
+        // The closure has a size, so that two wakers differ.
+        let size = 1_u8;
+        waker_fn(move || panic!("no test wakes one of size {size}"))
     }
 
     /// Returns the data pointers of the wakers, which tell them apart.

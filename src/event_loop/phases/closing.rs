@@ -128,7 +128,7 @@ impl Core {
             loop {
                 match header.next_to_tell() {
                     Some(OnClose::Wake(waker)) => {
-                        self.dispatch_waker(Phase::Closing, origin, waker);
+                        self.dispatch(Phase::Closing, origin, || waker.wake());
                     }
                     Some(OnClose::Call(call)) => self.dispatch(Phase::Closing, origin, call),
                     None => break,

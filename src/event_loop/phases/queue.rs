@@ -8,7 +8,9 @@ use std::cell::{Cell, OnceCell};
 use std::task::Waker;
 
 use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::probe::Origin;
 use crate::raw::call::Call;
 use crate::raw::ring::Ring;
 use crate::site::Site;
@@ -42,6 +44,8 @@ impl Entry {
         }
     }
 
+    // Inlined, so that the entry is not copied on the way.
+    #[inline(always)]
     pub(crate) fn run(self) {
         match self.into_call() {
             Ok(call) => call.call(),
@@ -281,7 +285,8 @@ impl Core {
         };
         while let Some((entry, site)) = queue.next_of(entries) {
             self.uncount_entry(&entry);
-            self.dispatch_entry(phase, entry, site);
+            let origin = || Origin::new(Keeper::Queued, site);
+            self.dispatch(phase, origin, || entry.run());
         }
     }
 }

@@ -284,7 +284,7 @@ impl Core {
             match ready {
                 Some((due, Payload::Sleep { waker, site })) => {
                     let origin = || Origin::new(Keeper::Sleep, Some(site)).due(due);
-                    self.dispatch_waker(Phase::Timers, origin, waker);
+                    self.dispatch(Phase::Timers, origin, || waker.wake());
                 }
                 Some((_, Payload::Timer(timer))) => self.fire_timer(&timer),
                 None => break,

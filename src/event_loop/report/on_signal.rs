@@ -11,6 +11,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
+use crate::stderr;
 use crate::sys;
 
 /// The signal that asks for a report, and where the report goes.
@@ -39,7 +40,7 @@ impl ReportOn {
     pub(in crate::event_loop) fn by_environment((signal, file): (i32, Option<PathBuf>)) -> Self {
         let start = |core: &Core, how: Self| {
             if let Err(error) = core.report_on(how) {
-                eprintln!("phaseloop: PHASELOOP_REPORT: {error}");
+                stderr::print(format_args!("phaseloop: PHASELOOP_REPORT: {error}"));
             }
             Ok(())
         };
@@ -91,15 +92,13 @@ impl Core {
             self.report_with_blame(),
             self.metrics().summary(),
         );
-        let written = match &how.file {
-            None => io::stderr().write_all(text.as_bytes()),
-            Some(path) => {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                file.and_then(|mut file| file.write_all(text.as_bytes()))
-            }
+        let Some(path) = &how.file else {
+            return stderr::write(&text);
         };
-        if let (Err(error), Some(path)) = (written, &how.file) {
-            eprintln!("phaseloop: no report in {}: {error}", path.display());
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
+            let path = path.display();
+            stderr::print(format_args!("phaseloop: no report in {path}: {error}"));
         }
     }
 }

@@ -36,21 +36,23 @@ pub(super) const PHASES: [Phase; 6] = [
 ];
 
 /// A handle, sleep or job of a report.
+#[derive(Debug)]
 pub struct Waiting {
-    pub label: Label,
+    pub(crate) label: Label,
     /// The line that created it, if known.
     pub site: Option<Site>,
     /// Its state, as text.
     pub state: String,
     /// The time until it is due, if it has a deadline.
     pub due: Option<Due>,
+    /// Whether it keeps the loop alive.
     pub keeps_alive: bool,
     /// The data pointers of the wakers that wait for it.
     pub wakers: Vec<*const ()>,
 }
 
 /// The time until a deadline in nanoseconds, or [`NEVER`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Due(pub u64);
 
 /// The main future, or a task by its place in [`Waits::tasks`].
@@ -443,6 +445,7 @@ impl fmt::Display for Due {
 
 impl Waiting {
     #[inline]
+    /// Something of a kind that waits, which the line `site` created.
     pub fn new(kind: Keeper, site: Option<Site>) -> Self {
         Self {
             label: Label::new(kind.text(), ""),
@@ -537,20 +540,15 @@ impl Direction {
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
-    use std::sync::Arc;
-    use std::task::{Context, Wake, Waker};
+    use std::task::Context;
     use std::time::Duration;
+
+    use tokio_test::assert_pending;
+    use waker_fn::waker_fn;
 
     use crate::event_loop::EventLoop;
     use crate::event_loop::api::loop_handle::LoopHandle;
     use crate::time::sleep;
-
-    /// A waker that is no task's. It has a byte, so that each has an address of its own.
-    struct Foreign(#[expect(dead_code, reason = "it takes memory")] u8);
-
-    impl Wake for Foreign {
-        fn wake(self: Arc<Self>) {}
-    }
 
     /// The notes of wakers that are gone are removed: a program that makes many keeps few.
     #[test]
@@ -558,16 +556,16 @@ mod tests {
         let mut event_loop = EventLoop::new().unwrap();
         event_loop.block_on(async {
             let hour = Duration::from_secs(3600);
+            // The closures hold a number, so that each waker has an address of its own.
             let wakers: Vec<_> = (0..5_000)
-                .map(|_| Waker::from(Arc::new(Foreign(0))))
+                .map(|number| waker_fn(move || panic!("nothing wakes {number}")))
                 .collect();
             let mut kept = pin!(sleep(hour));
             let mut first = Context::from_waker(&wakers[0]);
-            assert!(kept.as_mut().poll(&mut first).is_pending());
+            assert_pending!(kept.as_mut().poll(&mut first));
             for waker in &wakers {
                 let given_up = pin!(sleep(hour));
-                let polled = given_up.poll(&mut Context::from_waker(waker));
-                assert!(polled.is_pending());
+                assert_pending!(given_up.poll(&mut Context::from_waker(waker)));
             }
             let notes = LoopHandle::current().core().executor().foreign_wakers();
             assert!(notes.len() < 2_000, "{}", notes.len());

@@ -52,8 +52,8 @@ pub(super) struct Cursor {
     /// length discard it.
     sought: Option<(SeekFrom, io::Result<u64>)>,
     /// Whether the last operation was a read that found EOF. The next read must not wait for a job
-    /// then: `AsyncBufReadExt::fill_buf` of futures-lite polls a reader twice, and panics unless
-    /// the second poll is ready like the first.
+    /// then: the `fill_buf` of some crates polls a reader twice, and panics unless the second poll
+    /// is ready like the first.
     has_found_end: bool,
     /// Whether data in the page cache is read without a job.
     reads_at_once: bool,

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use futures_lite::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
+use futures::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
 use super::File;
 use super::cursor::Cursor;

@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::socket::TcpSocket;
 use super::stream::TcpStream;
@@ -171,12 +171,14 @@ impl TcpListener {
         self.accept_at(Location::caller())
     }
 
+    #[doc(hidden)]
     /// Returns whether the next accept waits because of an error that stays.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is_resting(&self) -> bool {
+    pub fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }
 
+    #[doc(hidden)]
     /// Accepts on behalf of the caller at `site`.
     pub async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
         let handle = self.event_loop();

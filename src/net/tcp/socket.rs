@@ -121,6 +121,7 @@ impl TcpSocket {
         self.listen_on(&LoopHandle::current(), backlog, Location::caller())
     }
 
+    #[doc(hidden)]
     /// Listens on behalf of the caller at `site`.
     pub fn listen_on(
         self,

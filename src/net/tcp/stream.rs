@@ -92,6 +92,7 @@ impl TcpStream {
         Self::connect_at(target, Location::caller())
     }
 
+    #[doc(hidden)]
     /// Connects on behalf of the caller at `site`.
     pub async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
         let handle = LoopHandle::current_for("net::TcpStream::connect", Some(site));
@@ -203,9 +204,10 @@ impl TcpStream {
         self.source.get_ref().peer_addr()
     }
 
+    #[doc(hidden)]
     /// Returns whether the loop knows that the peer has closed both directions.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is_hung_up(&self) -> bool {
+    pub fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
     }
 

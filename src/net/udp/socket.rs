@@ -107,13 +107,10 @@ impl UdpSocket {
         Self::bind_at(address, options, Location::caller())
     }
 
+    #[doc(hidden)]
     /// Binds on behalf of the caller at `site`.
     #[track_caller]
-    pub fn bind_at(
-        address: SocketAddr,
-        options: UdpOptions,
-        site: Site,
-    ) -> io::Result<Self> {
+    pub fn bind_at(address: SocketAddr, options: UdpOptions, site: Site) -> io::Result<Self> {
         Self::bind_to(&LoopHandle::current(), address, options, site)
             .map_err(|error| OsError::wrap(error, "bind", address))
     }
@@ -132,9 +129,14 @@ impl UdpSocket {
         Ok(Self { source })
     }
 
-    /// Returns the socket, of the kernel or in memory.
-    pub fn packets(&self) -> &Packets {
-        self.source.get_ref()
+    #[doc(hidden)]
+    pub fn connect_now(&self, address: SocketAddr) -> io::Result<()> {
+        self.source.get_ref().connect(address)
+    }
+
+    #[doc(hidden)]
+    pub fn disconnect(&self) -> io::Result<()> {
+        self.source.get_ref().disconnect()
     }
 
     /// Registers a socket of the standard library with the running loop, in non-blocking mode.
@@ -178,7 +180,7 @@ impl UdpSocket {
     ///
     /// A future that is dropped before it completes has not set the peer.
     pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
-        let socket = self.packets();
+        let socket = self.source.get_ref();
         first_of("connect", target, async |address| socket.connect(address)).await
     }
 
@@ -274,7 +276,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send`](Self::send).
     pub fn try_send(&self, datagram: &[u8]) -> io::Result<usize> {
-        self.packets().send(datagram)
+        self.source.get_ref().send(datagram)
     }
 
     /// Sends to an address without waiting.
@@ -284,7 +286,7 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send_to`](Self::send_to).
     pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
-        send_to(self.packets(), datagram, address)
+        send_to(self.source.get_ref(), datagram, address)
     }
 
     /// Receives a datagram without waiting.
@@ -360,7 +362,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.packets().local_addr()
+        self.source.get_ref().local_addr()
     }
 
     /// Returns the peer set by [`connect`](Self::connect).
@@ -369,7 +371,7 @@ impl UdpSocket {
     ///
     /// [`NotConnected`](io::ErrorKind::NotConnected) if no peer is set.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.packets().peer_addr()
+        self.source.get_ref().peer_addr()
     }
 
     /// Sets whether datagrams may be sent to broadcast addresses.
@@ -378,7 +380,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(SO_BROADCAST)`.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
-        self.packets().set_broadcast(broadcast)
+        self.source.get_ref().set_broadcast(broadcast)
     }
 
     /// Sets the time to live (TTL) of datagrams, 1 to 255.
@@ -390,8 +392,8 @@ impl UdpSocket {
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 1, "a TTL")?;
         match self.local_addr()? {
-            SocketAddr::V4(_) => self.packets().set_ttl_v4(ttl),
-            SocketAddr::V6(_) => self.packets().set_ttl_v6(ttl),
+            SocketAddr::V4(_) => self.source.get_ref().set_ttl_v4(ttl),
+            SocketAddr::V6(_) => self.source.get_ref().set_ttl_v6(ttl),
         }
     }
 
@@ -403,7 +405,7 @@ impl UdpSocket {
     /// `setsockopt`.
     pub fn set_multicast_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 0, "a multicast TTL")?;
-        let socket = self.packets().multicast()?;
+        let socket = self.source.get_ref().multicast()?;
         match self.local_addr()? {
             SocketAddr::V4(_) => socket.set_multicast_ttl_v4(ttl),
             SocketAddr::V6(_) => socket.set_multicast_hops_v6(ttl),
@@ -416,7 +418,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_MULTICAST_LOOP)`.
     pub fn set_multicast_loop(&self, receive_own: bool) -> io::Result<()> {
-        let socket = self.packets().multicast()?;
+        let socket = self.source.get_ref().multicast()?;
         match self.local_addr()? {
             SocketAddr::V4(_) => socket.set_multicast_loop_v4(receive_own),
             SocketAddr::V6(_) => socket.set_multicast_loop_v6(receive_own),
@@ -429,7 +431,10 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_MULTICAST_IF)`.
     pub fn set_multicast_interface_v4(&self, interface: &Ipv4Addr) -> io::Result<()> {
-        self.packets().multicast()?.set_multicast_if_v4(interface)
+        self.source
+            .get_ref()
+            .multicast()?
+            .set_multicast_if_v4(interface)
     }
 
     /// Sets the interface for multicast datagrams by its index.
@@ -438,7 +443,10 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IPV6_MULTICAST_IF)`.
     pub fn set_multicast_interface_v6(&self, interface: u32) -> io::Result<()> {
-        self.packets().multicast()?.set_multicast_if_v6(interface)
+        self.source
+            .get_ref()
+            .multicast()?
+            .set_multicast_if_v6(interface)
     }
 
     /// Joins a multicast group on the interface with this address. [`Ipv4Addr::UNSPECIFIED`] lets
@@ -448,7 +456,8 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_ADD_MEMBERSHIP)`.
     pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.packets()
+        self.source
+            .get_ref()
             .multicast()?
             .join_multicast_v4(group, interface)
     }
@@ -459,7 +468,8 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IP_DROP_MEMBERSHIP)`.
     pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.packets()
+        self.source
+            .get_ref()
             .multicast()?
             .leave_multicast_v4(group, interface)
     }
@@ -471,7 +481,8 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IPV6_ADD_MEMBERSHIP)`.
     pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.packets()
+        self.source
+            .get_ref()
             .multicast()?
             .join_multicast_v6(group, interface)
     }
@@ -482,7 +493,8 @@ impl UdpSocket {
     ///
     /// Any OS error of `setsockopt(IPV6_DROP_MEMBERSHIP)`.
     pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.packets()
+        self.source
+            .get_ref()
             .multicast()?
             .leave_multicast_v6(group, interface)
     }
@@ -499,7 +511,12 @@ impl UdpSocket {
         group: &Ipv4Addr,
         interface: &Ipv4Addr,
     ) -> io::Result<()> {
-        sys::socket::join_from(&self.packets().multicast()?, source, group, interface)
+        sys::socket::join_from(
+            &self.source.get_ref().multicast()?,
+            source,
+            group,
+            interface,
+        )
     }
 
     /// Leaves a multicast group that was joined for one sender.
@@ -514,7 +531,12 @@ impl UdpSocket {
         group: &Ipv4Addr,
         interface: &Ipv4Addr,
     ) -> io::Result<()> {
-        sys::socket::leave_from(&self.packets().multicast()?, source, group, interface)
+        sys::socket::leave_from(
+            &self.source.get_ref().multicast()?,
+            source,
+            group,
+            interface,
+        )
     }
 
     /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
@@ -523,7 +545,7 @@ impl UdpSocket {
     ///
     /// Any OS error of `getsockopt(SO_ERROR)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.packets().take_error()
+        self.source.get_ref().take_error()
     }
 
     /// Closes the socket at once. The close completes in the closing phase; see [`Close`].
@@ -538,7 +560,7 @@ impl UdpSocket {
     /// If the socket is on a network in memory, which only a test has.
     #[must_use]
     pub fn get_ref(&self) -> &net::UdpSocket {
-        self.packets().0.kernel()
+        self.source.get_ref().0.kernel()
     }
 }
 

@@ -70,6 +70,7 @@ impl UnixListener {
         Self::bind_at(name, Location::caller())
     }
 
+    #[doc(hidden)]
     /// Binds on behalf of the caller at `site`.
     #[track_caller]
     pub fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
@@ -133,12 +134,14 @@ impl UnixListener {
         self.accept_at(Location::caller())
     }
 
+    #[doc(hidden)]
     /// Returns whether the next accept waits because of an error that stays.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is_resting(&self) -> bool {
+    pub fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }
 
+    #[doc(hidden)]
     /// Accepts on behalf of the caller at `site`.
     pub async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
         let handle = self.event_loop();

@@ -98,6 +98,7 @@ impl UnixStream {
         Self::connect_at(name, Location::caller())
     }
 
+    #[doc(hidden)]
     /// Connects on behalf of the caller at `site`.
     pub async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         // Before the attempt, whose error would wait for a phase of the loop.
@@ -272,9 +273,10 @@ impl UnixStream {
         name_of(self.get_ref().peer_addr())
     }
 
+    #[doc(hidden)]
     /// Returns whether the loop knows that the peer has closed both directions.
     #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn is_hung_up(&self) -> bool {
+    pub fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
     }
 

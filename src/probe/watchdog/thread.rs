@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::marks::{Marks, now};
+use crate::stderr;
 
 /// A loop is looked at this often within its limit.
 const LOOKS: u64 = 4;
@@ -54,7 +55,12 @@ pub(super) fn watch(marks: Arc<Marks>, limit: u64) {
     let thread = std::thread::Builder::new().name("phaseloop-watchdog".to_owned());
     match thread.spawn(watch_all) {
         Ok(_) => house.has_thread = true,
-        Err(error) => eprintln!("phaseloop: no thread for the watchdog: {error}"),
+        Err(error) => {
+            drop(house);
+            stderr::print(format_args!(
+                "phaseloop: no thread for the watchdog: {error}"
+            ));
+        }
     }
 }
 

@@ -5,12 +5,12 @@
 //! speaks, after what that thread tells now.
 
 use std::collections::VecDeque;
-use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{Listener, Stall};
+use crate::stderr;
 
 /// How long the end of a loop waits for what is being told of it.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -97,18 +97,13 @@ pub(super) fn tell(
             let mut text = String::new();
             // Writing to a string does not fail.
             let _ = stall.write_head(&mut text);
-            print(&text);
+            stderr::write(&text);
             text.clear();
             complete(&mut stall);
             let _ = stall.write_rest(&mut text);
-            print(&text);
+            stderr::write(&text);
         }
     }
-}
-
-/// A line that cannot be written is no reason to end the program.
-fn print(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -300,6 +300,40 @@ mod tests {
         }
     }
 
+    /// The work for a message grows with its length and no faster: bytes that have arrived move
+    /// only when the buffer grows, and it doubles.
+    #[test]
+    fn a_long_message_moves_as_often_as_its_buffer_doubles() {
+        const LENGTH: usize = 16 << 20;
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let writer = std::thread::spawn(move || {
+            let message = vec![7; LENGTH];
+            let header = header(&message, &[], LENGTH).unwrap();
+            (&ours).write_all(&header).unwrap();
+            (&ours).write_all(&message).unwrap();
+        });
+        let mut incoming = Incoming::default();
+        let (mut fills, mut growths, mut capacity) = (0, 0, 0);
+        while incoming.next(LENGTH).unwrap().is_none() {
+            match incoming.fill(&theirs) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::yield_now();
+                }
+                received => assert!(received.unwrap() > 0),
+            }
+            fills += 1;
+            assert_eq!(incoming.start, 0, "nothing is moved to the front");
+            if incoming.bytes.capacity() != capacity {
+                capacity = incoming.bytes.capacity();
+                growths += 1;
+            }
+        }
+        writer.join().unwrap();
+        assert!(fills >= LENGTH / CHUNK, "{fills} receives");
+        assert!(growths <= 10, "{growths} growths of {fills} receives");
+    }
+
     #[test]
     fn the_longest_length_that_a_header_can_have_is_waited_for() {
         let (ours, theirs) = UnixStream::pair().unwrap();

@@ -175,7 +175,7 @@ fn giving(waker: &Rc<RefCell<Option<Waker>>>) -> impl Future<Output = ()> + use<
     })
 }
 
-/// A waker that counts its wakes.
+/// A waker that counts its wakes. Its references are counted, too: each clone of the waker is one.
 #[derive(Default)]
 struct Counter(AtomicUsize);
 

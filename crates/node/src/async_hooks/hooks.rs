@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
+use crate::context::Node;
 use phaseloop::Handle as _;
 use phaseloop::LoopHandle;
 use phaseloop::extension::Loop;
 use phaseloop::extension::frame::use_contexts;
 use phaseloop::extension::frame::{self, without_context};
-use crate::context::Node;
 use phaseloop::phase::Check;
 
 use super::work::{Work, set_hooks};
@@ -348,7 +348,6 @@ impl Hooks {
     pub(super) fn destroy(&self, id: u64) {
         self.destroyed.borrow_mut().push(id);
     }
-
 }
 
 impl frame::Tracker for Hooks {

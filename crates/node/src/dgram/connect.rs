@@ -51,9 +51,7 @@ impl Socket {
 
     fn connect_now(&self, to: SocketAddr) {
         let bound = self.inner.bound.borrow();
-        let connected = bound
-            .as_ref()
-            .map(|bound| bound.socket.packets().connect(to));
+        let connected = bound.as_ref().map(|bound| bound.socket.connect_now(to));
         drop(bound);
         let this = self.clone();
         match connected {
@@ -119,7 +117,7 @@ impl Socket {
         let bound = self.inner.bound.borrow();
         let result = bound
             .as_ref()
-            .map_or(Ok(()), |bound| bound.socket.packets().disconnect());
+            .map_or(Ok(()), |bound| bound.socket.disconnect());
         drop(bound);
         if let Err(error) = result {
             throw(Error::of_address(error, "connect", peer));

@@ -6,8 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use phaseloop::os_error;
 use phaseloop::extension::errno_name;
+use phaseloop::os_error;
 
 /// The request that failed: a system call and its operands.
 #[derive(Default)]

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::{ERROR, Emitter, Event, ListenerId};
-use phaseloop::LoopHandle;
-use phaseloop::extension::{WaitNote, note_wait};
 use crate::abort::{AbortListener, AbortSignal};
 use crate::error::Error;
 use crate::site::Site;
+use phaseloop::LoopHandle;
+use phaseloop::extension::{WaitNote, note_wait};
 
 /// Waits for the next emission of `event` by an [`EventEmitter`](crate::EventEmitter), or by
 /// a type that has one: a socket, a stream, a server, a child process. JavaScript: `await

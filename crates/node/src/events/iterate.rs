@@ -13,12 +13,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::{ERROR, Emitter, Event, EventEmitter, ListenerId, WeakEmitter};
-use phaseloop::extension::{WaitNote, note_wait};
 use crate::abort::{AbortListener, AbortSignal};
 use crate::error::Error;
+use phaseloop::extension::{WaitNote, note_wait};
 
 /// Returns all emissions of `event` from now on as a stream. Emissions between two polls are
 /// queued. As with [`once()`](super::once()), any type with an emitter will do. JavaScript:
@@ -368,10 +368,7 @@ impl<T: 'static> EventQueue<T> {
         None
     }
 
-    pub(crate) fn poll_next(
-        &self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<T, Error>>> {
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Error>>> {
         let request = self.request.replace(Request::None);
         match request {
             Request::Over => {

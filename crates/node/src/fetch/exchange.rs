@@ -22,13 +22,11 @@ use super::{Fetch, Redirect, failed, other_side_closed};
 use crate::abort::{AbortListener, AbortSignal};
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _};
-use crate::http::{
-    self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent, request_at,
-};
+use crate::http::{self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent, request_at};
 use crate::promise::Deferred;
+use crate::site::Site;
 use crate::stream::{Readable, pipeline};
 use crate::timers::{Timeout, set_timeout_at};
-use crate::site::Site;
 use phaseloop::task::next_tick;
 
 /// The largest number of redirections.

@@ -6,13 +6,13 @@ use std::rc::{Rc, Weak};
 use super::decode::Decoder;
 use super::exchange::Exchange;
 use super::{other_side_closed, terminated};
-use phaseloop::LoopHandle;
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _};
 use crate::http::IncomingMessage;
 use crate::stream::{END, Readable};
 use crate::timers::{Timeout, set_timeout_mut_at};
+use phaseloop::LoopHandle;
 
 /// How long the next piece of a body may take, in milliseconds.
 const BODY_TIMEOUT: u32 = 300_000;

@@ -11,18 +11,18 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::options::{MkdirOptions, ReaddirOptions, RmOptions};
 use super::promise_of;
-use phaseloop::extension::About;
-use phaseloop::{OsError, os_error};
-use phaseloop::fs;
 use crate::callback_futures::in_callbacks;
 use crate::error::Error;
 use crate::promise::Promise;
+use phaseloop::extension::About;
 use phaseloop::extension::{errno_name, files};
+use phaseloop::fs;
 use phaseloop::time;
+use phaseloop::{OsError, os_error};
 
 /// An entry of a directory: a name, its directory, and its type. JavaScript: `fs.Dirent`.
 ///

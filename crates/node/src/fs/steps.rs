@@ -9,7 +9,6 @@ use super::options::{ReadFileOptions, WriteFileOptions};
 use phaseloop::OsError;
 use phaseloop::extension::About;
 
-
 use crate::abort::AbortSignal;
 use crate::error::Error;
 use phaseloop::extension::files::{self, retry};
@@ -66,8 +65,9 @@ pub(super) async fn write(
 pub(super) async fn close(file: Opened) -> io::Result<()> {
     files::run_on("close", About::default, move || {
         match Arc::into_inner(file) {
-            Some(file) => files::close(file)
-                .map_err(|error| OsError::wrap(error, "close", About::default())),
+            Some(file) => {
+                files::close(file).map_err(|error| OsError::wrap(error, "close", About::default()))
+            }
             None => Ok(()),
         }
     })

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use super::handle::FileHandle;
 use super::{promise_of, steps};
-use phaseloop::fs;
 use crate::callback_futures::in_callbacks_as;
 use crate::error::Error;
 use crate::promise::Promise;
+use phaseloop::fs;
 
 impl FileHandle {
     /// Returns the file descriptor; `None` after the close. JavaScript: `filehandle.fd`.

@@ -25,9 +25,9 @@ use crate::context::Node;
 use crate::delay::Delay;
 use crate::events::{Emitter, Event, EventEmitter};
 use crate::net::{Address, Socket};
+use crate::site::Site;
 #[cfg(feature = "tls")]
 use crate::tls::{self, ClientContext};
-use crate::site::Site;
 use phaseloop::task::set_immediate;
 
 /// A socket has no request any more. A waiting request may have it already. JavaScript: `'free'`.

@@ -26,15 +26,15 @@ use super::headers::Headers;
 use super::incoming::IncomingMessage;
 use super::outgoing::{FirstLine, OutgoingMessage, Role, Sending};
 use super::validate::{validate_path, validate_token};
-use phaseloop::extension::frame::Frame;
 use crate::abort::{AbortListener, AbortSignal};
 use crate::context::Node;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
 use crate::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
-use crate::stream::finished;
 use crate::site::Site;
+use crate::stream::finished;
+use phaseloop::extension::frame::Frame;
 use phaseloop::task::next_tick;
 
 /// The head of the response has arrived. The body is dropped if no listener exists. JavaScript:
@@ -126,10 +126,7 @@ pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Erro
 }
 
 /// Begins a request for a line of the program.
-pub(crate) fn request_at(
-    options: RequestOptions,
-    site: Site,
-) -> Result<ClientRequest, Error> {
+pub(crate) fn request_at(options: RequestOptions, site: Site) -> Result<ClientRequest, Error> {
     ClientRequest::new(options, site, global_agent)
 }
 

@@ -30,14 +30,14 @@ use super::outgoing::{KeepAliveLine, Sending};
 use super::parser::{Fault, Limits, Parser, Part};
 use super::response::{ServerResponse, SpareResponse};
 use super::server::{CLIENT_ERROR, CONNECT, ClientError, Handover, State, TIMEOUT, UPGRADE};
-use phaseloop::LoopHandle;
 use crate::async_hooks::Kept;
-use phaseloop::extension::frame::Frame;
 use crate::callback_futures::run_as_callback;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, Observer};
 use crate::net::{self, Consumer, Socket};
 use crate::stream::{CLOSE, DRAIN, END};
+use phaseloop::LoopHandle;
+use phaseloop::extension::frame::Frame;
 use phaseloop::task::next_tick;
 
 /// What is added to the timeout of an idle connection, so that a client which respects the one in

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use phaseloop::extension::Loop;
 use crate::context::Node;
+use phaseloop::extension::Loop;
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = [

@@ -26,14 +26,14 @@ pub use self::builder::ServerBuilder;
 use super::connection::{Connection, Spares};
 use super::incoming::IncomingMessage;
 use super::response::ServerResponse;
-use phaseloop::LoopHandle;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, WeakEmitter};
 use crate::net::{self, Address, CONNECTION, LISTENING, Socket, SocketOptions};
+use crate::site::Site;
 use crate::stream::CLOSE;
 use crate::timers::{Timeout, set_interval_at};
-use crate::site::Site;
+use phaseloop::LoopHandle;
 
 /// A request has arrived. JavaScript: `'request'`.
 pub const REQUEST: Event<Exchange> = Event::new("request");

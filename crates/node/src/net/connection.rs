@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use phaseloop::{Close, Handle};
-use phaseloop::net::{TcpListener, TcpStream};
-use crate::stream::write_chunks;
 use crate::site::Site;
+use crate::stream::write_chunks;
+use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::{Close, Handle};
 
 /// A connected stream.
 pub(crate) trait Connection {
@@ -61,8 +61,7 @@ pub(crate) trait Listener {
     fn address(&self) -> Option<SocketAddr>;
 }
 
-pub(crate) type Accept<'a> =
-    Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
+pub(crate) type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> + 'a>>;
 
 /// Implements `unref` and `ref_` of a type by its `set_referenced`.
 macro_rules! impl_ref {
@@ -92,7 +91,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &mut [u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures_lite::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures::io::AsyncRead::poll_read(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write(
@@ -100,7 +99,7 @@ macro_rules! connection_of_stream {
             cx: &mut std::task::Context<'_>,
             buffer: &[u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
-            futures_lite::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
+            futures::io::AsyncWrite::poll_write(std::pin::Pin::new(&mut &*self), cx, buffer)
         }
 
         fn poll_write_vectored(
@@ -110,7 +109,7 @@ macro_rules! connection_of_stream {
         ) -> std::task::Poll<std::io::Result<usize>> {
             let mut stream = &*self;
             let stream = std::pin::Pin::new(&mut stream);
-            futures_lite::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
+            futures::io::AsyncWrite::poll_write_vectored(stream, cx, buffers)
         }
 
         fn is_readable(&self) -> bool {

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::connection::{Accept, Connection, Listener, set_referenced};
 use super::socket::{Socket, SocketOptions};
-use phaseloop::net::{UnixListener, UnixStream};
 use crate::site::Site;
+use phaseloop::net::{UnixListener, UnixStream};
 
 pub(super) async fn connect(path: &Path, site: Site) -> io::Result<Box<dyn Connection>> {
     Ok(Box::new(UnixStream::connect_at(path, site).await?))

@@ -13,13 +13,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use futures_lite::io::{AsyncRead, AsyncWrite};
+use futures::io::{AsyncRead, AsyncWrite};
 
 use super::connection::{Accept, Connection, Listener, set_referenced};
-use phaseloop::Close;
-use phaseloop::net::windows::{NamedPipeListener, NamedPipeStream};
 use crate::callback_futures::is_ready;
 use crate::site::Site;
+use phaseloop::Close;
+use phaseloop::net::windows::{NamedPipeListener, NamedPipeStream};
 use phaseloop::time::{Sleep, sleep};
 
 /// How long a socket waits for the other side after its own end.

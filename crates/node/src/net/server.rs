@@ -11,15 +11,15 @@ use super::address::Address;
 use super::connection::Listener;
 use super::local;
 use super::socket::{Owner, Socket, SocketOptions};
-use phaseloop::LoopHandle;
-use phaseloop::net::TcpSocket;
 use crate::abort::AbortController;
 use crate::callback_futures::{call_user, in_callbacks};
 use crate::dns;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter};
-use crate::stream::CLOSE;
 use crate::site::Site;
+use crate::stream::CLOSE;
+use phaseloop::LoopHandle;
+use phaseloop::net::TcpSocket;
 use phaseloop::task::next_tick;
 
 /// The server listens. JavaScript: `'listening'`.

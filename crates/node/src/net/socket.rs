@@ -27,17 +27,17 @@ pub(crate) use self::reading::{Consumer, ReadBuffer};
 use super::address::Address;
 use super::connection::{self, Connection, Slot};
 use crate::async_hooks::Kept;
-use phaseloop::extension::frame::Frame;
 use crate::callback_futures::in_callbacks;
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::site::Site;
 use crate::stream::{
     CLOSE, Device, Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable,
 };
 use crate::timers::Timeout;
+use phaseloop::extension::frame::Frame;
 use phaseloop::phase;
-use crate::site::Site;
 
 /// The socket is connected. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");

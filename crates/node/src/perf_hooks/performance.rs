@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::milliseconds;
 pub use super::timerify::{timerify, timerify_async, timerify_into};
-use phaseloop::LoopHandle;
-use phaseloop::observe::Utilization;
-use phaseloop::extension::Loop;
 use crate::context::Node;
 use crate::error::Error;
+use phaseloop::LoopHandle;
+use phaseloop::extension::Loop;
+use phaseloop::observe::Utilization;
 
 /// The type of a [`PerformanceEntry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::{Listener, Listeners};
-use phaseloop::Handle as _;
-use phaseloop::LoopHandle;
 use crate::async_hooks::Kept;
 use crate::context::Node;
 use crate::error::Error;
+use phaseloop::Handle as _;
+use phaseloop::LoopHandle;
 use phaseloop::signal::{Signal, SignalKind};
 
 /// The signals of one loop that have listeners, each with one handle.

@@ -6,14 +6,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::io::AsyncRead;
+use futures::io::AsyncRead;
 
-use phaseloop::Handle as _;
-use phaseloop::io::Stdin;
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Emitter as _, NEW_LISTENER};
 use crate::stream::{PAUSE, READABLE, RESUME, Readable, Writable};
+use phaseloop::Handle as _;
+use phaseloop::io::Stdin;
 use phaseloop::task::next_tick;
 
 /// The standard streams of one loop, each created by its first use.

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::context::Node;
+use phaseloop::extension::stderr;
 use phaseloop::task::next_tick;
 
 /// A warning of a program: a problem that does not stop it.
@@ -76,7 +77,7 @@ impl Warning {
         if let Some(detail) = &self.detail {
             let _ = write!(line, "\n{detail}");
         }
-        eprintln!("{line}");
+        stderr::print(format_args!("{line}"));
     }
 
     /// Returns the code, if there is one.

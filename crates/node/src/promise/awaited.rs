@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Waker};
 
 use super::origin::PROMISE;
 use super::{Promise, Reaction};
-use phaseloop::extension::{NamedWait, WaitKey, note_waker};
 use crate::async_hooks::Work;
-use phaseloop::extension::frame;
 use crate::reason::Reason;
 use crate::site::Site;
+use phaseloop::extension::frame;
+use phaseloop::extension::{NamedWait, WaitKey, note_waker};
 
 impl<T: Clone + 'static> IntoFuture for Promise<T> {
     type Output = Result<T, Reason>;

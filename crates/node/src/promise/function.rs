@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 
 use super::origin::Origin;
 use super::{Deferred, Promise};
-use phaseloop::extension::Source;
 use crate::context::Node;
 use crate::process::ExitRequest;
 use crate::reason::Reason;
 use crate::report;
 use crate::thenable::PromiseLike;
+use phaseloop::extension::Source;
 
 /// Calls `f` and catches what it [throws](crate::throw), or its panic: JavaScript's `try` and
 /// `catch`.

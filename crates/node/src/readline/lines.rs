@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::{CLOSE, Interface, LINE};
 use crate::error::Error;

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
-use futures_lite::io::{AsyncRead, AsyncWrite};
+use futures::Stream;
+use futures::io::{AsyncRead, AsyncWrite};
 
 use super::base::{Done, destroyed};
 use super::gather::write_chunks;

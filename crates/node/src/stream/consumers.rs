@@ -1,6 +1,6 @@
 //! Whole streams as one value: Node's `stream/consumers`.
 
-use futures_lite::StreamExt as _;
+use futures::StreamExt as _;
 
 use super::readable::Readable;
 use crate::error::Error;

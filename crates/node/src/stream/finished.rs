@@ -14,10 +14,10 @@ use super::readable::Readable;
 use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END, FINISH};
-use phaseloop::extension::{WaitNote, note_wait};
 use crate::abort::{AbortListener, AbortSignal, WeakSignal};
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, ListenerId};
+use phaseloop::extension::{WaitNote, note_wait};
 use phaseloop::task::next_tick;
 
 pub(super) mod sealed {

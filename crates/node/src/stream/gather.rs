@@ -27,10 +27,7 @@ pub(crate) async fn write_chunks<E: From<io::Error>>(
 }
 
 /// Writes all chunks into a blocking writer.
-pub(crate) fn write_chunks_blocking(
-    mut to: impl Write,
-    chunks: &[Vec<u8>],
-) -> io::Result<()> {
+pub(crate) fn write_chunks_blocking(mut to: impl Write, chunks: &[Vec<u8>]) -> io::Result<()> {
     let mut slices = slices_of(chunks);
     let mut rest = &mut slices[..];
     while !rest.is_empty() {

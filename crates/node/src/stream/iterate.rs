@@ -7,15 +7,15 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::READABLE;
 use super::finished::sealed::Sealed as _;
 use super::finished::{EndOfStream, Sides};
 use super::readable::Readable;
-use phaseloop::extension::{WaitNote, note_wait};
 use crate::error::Error;
 use crate::events::{Emitter as _, ListenerId};
+use phaseloop::extension::{WaitNote, note_wait};
 use phaseloop::task;
 
 impl<T: 'static> Readable<T> {

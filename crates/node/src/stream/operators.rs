@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::base::error_of;
 use super::iterate::Chunks;

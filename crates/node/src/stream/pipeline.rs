@@ -16,10 +16,10 @@ use super::readable::Readable;
 use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END};
-use phaseloop::extension::{WaitNote, note_wait};
 use crate::abort::{AbortListener, AbortSignal, WeakSignal};
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _};
+use phaseloop::extension::{WaitNote, note_wait};
 use phaseloop::task::next_tick;
 
 /// Starts a chain of streams that are piped into each other, fail together and end together.

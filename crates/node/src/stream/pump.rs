@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 
-use futures_lite::{Stream, StreamExt as _};
+use futures::{Stream, StreamExt as _};
 
 use super::DRAIN;
 use super::finished::sealed::Sealed as _;

@@ -6,12 +6,12 @@ use std::rc::{Rc, Weak};
 
 use super::lists::{ItemKey, ListKey, Lists};
 use super::timeout::{Callback, Kind, Life, Repeated, Step, Timeout, TimeoutId, TimeoutState};
-use phaseloop::extension::{Due, Loop, SharedTimer, Waiting};
 use crate::async_hooks::Kept;
-use phaseloop::Keeper;
 use crate::context::Node;
-use phaseloop::extension::Origin;
 use crate::site::Site;
+use phaseloop::Keeper;
+use phaseloop::extension::Origin;
+use phaseloop::extension::{Due, Loop, SharedTimer, Waiting};
 
 /// Nanoseconds in a millisecond, the unit of these timers.
 const MILLISECOND: u64 = 1_000_000;

@@ -13,16 +13,16 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use futures_lite::Stream;
+use futures::Stream;
 
 use super::timeout::{Callback, Kind, Timeout};
-use phaseloop::extension::{WaitNote, note_wait};
 use crate::abort::{AbortListener, AbortSignal};
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::promise::{Deferred, Promise};
-use phaseloop::extension::Call;
 use crate::site::Site;
+use phaseloop::extension::Call;
+use phaseloop::extension::{WaitNote, note_wait};
 use phaseloop::task;
 
 /// Options of the functions of this module.

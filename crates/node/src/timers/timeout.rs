@@ -15,15 +15,15 @@ use std::str::FromStr;
 
 use super::lists::ItemKey;
 use super::pass::live_now;
-use phaseloop::LoopHandle;
-use phaseloop::extension::Loop;
 use crate::async_hooks::{Capture, Kept};
-use phaseloop::extension::frame::is_plain;
 use crate::context::Node;
 use crate::delay::Delay;
 use crate::process;
-use phaseloop::extension::Call;
 use crate::site::Site;
+use phaseloop::LoopHandle;
+use phaseloop::extension::Call;
+use phaseloop::extension::Loop;
+use phaseloop::extension::frame::is_plain;
 
 /// The id of a timer, returned by [`Timeout::id`]. It can be printed and parsed.
 ///
@@ -416,9 +416,7 @@ fn warn_of_spent_timer() {
 #[cold]
 #[inline(never)]
 fn log_start(core: &Loop, kind: Kind, duration: u32, site: Site) {
-    core.log(|| {
-        format!("{} ({site}) is set, {duration} ms", kind.name())
-    });
+    core.log(|| format!("{} ({site}) is set, {duration} ms", kind.name()));
 }
 
 impl Drop for Timeout {

@@ -7,10 +7,12 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::future::LocalBoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+
 use super::ServerContext;
 use super::stream::TlsStream;
 use crate::net::{Accept, Connection, Listener};
-use phaseloop::extension::FutureSet;
 use crate::site::Site;
 use phaseloop::time::timeout;
 
@@ -20,12 +22,15 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest number of handshakes at a time. Further connections wait in the kernel.
 const MOST_HANDSHAKES: usize = 1024;
 
+/// A handshake; `None` if it fails or takes too long.
+type Handshake = LocalBoxFuture<'static, Option<Box<dyn Connection>>>;
+
 /// Accepts connections and completes their handshakes, any number at a time: a slow peer delays no
 /// other.
 pub(super) struct TlsListener {
     below: Box<dyn Listener>,
     context: ServerContext,
-    handshakes: RefCell<FutureSet<Option<Box<dyn Connection>>>>,
+    handshakes: RefCell<FuturesUnordered<Handshake>>,
 }
 
 impl TlsListener {
@@ -53,7 +58,7 @@ impl TlsListener {
     /// Returns the connection of a handshake that is complete.
     fn poll_handshakes(&self, cx: &mut Context<'_>) -> Option<Box<dyn Connection>> {
         let mut handshakes = self.handshakes.borrow_mut();
-        while let Poll::Ready(Some(done)) = handshakes.poll_next(cx) {
+        while let Poll::Ready(Some(done)) = handshakes.poll_next_unpin(cx) {
             if done.is_some() {
                 return done;
             }

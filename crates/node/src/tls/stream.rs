@@ -14,9 +14,9 @@ use rustls::{
 
 use super::verify::Untrusted;
 use super::{ClientContext, ServerContext};
-use phaseloop::Close;
 use crate::error::Error;
 use crate::net::Connection;
+use phaseloop::Close;
 
 /// How many bytes are encrypted at a time: one record.
 const RECORD: usize = 16 * 1024;

@@ -15,12 +15,12 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use self::line::{Ends, Item, Line};
-use phaseloop::AsyncHandle;
-use phaseloop::Handle as _;
-use phaseloop::LoopHandle;
 use crate::async_hooks::Kept;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::site::Site;
+use phaseloop::AsyncHandle;
+use phaseloop::Handle as _;
+use phaseloop::LoopHandle;
 
 /// The minimum limit of messages that one visit to a port delivers. Node's limit.
 const MESSAGES_PER_VISIT: usize = 1000;

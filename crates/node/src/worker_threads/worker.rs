@@ -11,17 +11,17 @@ use std::thread;
 use std::time::Duration;
 
 use super::port::{DetachedPort, MessagePort, pair};
-use phaseloop::EventLoop;
-use phaseloop::Remote;
 use crate::callback_futures::in_callbacks;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::promise::{Deferred, Promise};
 use crate::reason::Reason;
 use crate::run;
-use phaseloop::phase;
-use phaseloop::extension::quietly;
 use crate::site::Site;
+use phaseloop::EventLoop;
+use phaseloop::Remote;
+use phaseloop::extension::quietly;
+use phaseloop::phase;
 
 /// The program of the worker is about to start. JavaScript: `'online'`.
 pub const ONLINE: Event<()> = Event::new("online");

@@ -3,9 +3,10 @@
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
+
+use waker_fn::waker_fn;
 
 use super::super::Output;
 use super::{
@@ -131,33 +132,12 @@ fn a_report_that_panics_changes_nothing() {
     world.ends_with(&["output", "future", "something"]);
 }
 
-/// A waker that runs an action in one of its functions.
-struct Waiter {
-    on_wake: fn(),
-    on_drop: fn(),
-}
-
-impl Wake for Waiter {
-    fn wake(self: Arc<Self>) {
-        (self.on_wake)();
-    }
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        (self.on_drop)();
-    }
-}
-
 #[test]
 fn an_awaiter_that_panics_when_woken_is_unhandled() {
     let world = World::new();
     for cancelled in [false, true] {
         let (entry, mut output) = world.spawn(async { 1 });
-        let waker = Waker::from(Arc::new(Waiter {
-            on_wake: || panic_any("wake"),
-            on_drop: || (),
-        }));
+        let waker = waker_fn(|| panic_any("wake"));
         assert!(output.poll(&Context::from_waker(&waker)).is_pending());
         if cancelled {
             entry.abort();
@@ -176,10 +156,10 @@ fn an_awaiter_that_panics_when_woken_is_unhandled() {
 fn an_awaiter_that_panics_when_dropped_does_no_harm() {
     let world = World::new();
     let awaited = |output: &mut Output<Guard, Task>| {
-        let waker = Waker::from(Arc::new(Waiter {
-            on_wake: || (),
-            on_drop: || panic_any("drop"),
-        }));
+        let captured = PanicsWhenDropped("drop");
+        let waker = waker_fn(move || {
+            let _held = &captured;
+        });
         assert!(output.poll(&Context::from_waker(&waker)).is_pending());
     };
     let (guard, drops) = guard();

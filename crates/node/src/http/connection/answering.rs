@@ -1,13 +1,13 @@
 //! Which event a request is for, and the answers that need no program.
 
 use super::Connection;
-use phaseloop::extension::Loop;
 use crate::http::incoming::IncomingMessage;
 use crate::http::response::ServerResponse;
 use crate::http::server::{
     CHECK_CONTINUE, CHECK_EXPECTATION, DROP_REQUEST, Dropped, Exchange, REQUEST,
 };
 use crate::http::validate::has_word;
+use phaseloop::extension::Loop;
 
 impl Connection {
     /// Passes a request to the program, or answers it.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::Connection;
-use phaseloop::LoopHandle;
 use crate::error::Error;
+use phaseloop::LoopHandle;
 
 /// The number of unanswered requests of one connection above which it is not read.
 const MOST_UNANSWERED: usize = 1000;
@@ -74,12 +74,7 @@ impl Connection {
     /// Answers a message that is not complete in time, and destroys a connection that has too many
     /// unanswered requests for as long as a message may take.
     // H37.
-    pub(in crate::http) fn expire(
-        &self,
-        now: Instant,
-        headers: Option<u32>,
-        request: Option<u32>,
-    ) {
+    pub(in crate::http) fn expire(&self, now: Instant, headers: Option<u32>, request: Option<u32>) {
         let is_over = |since: Instant, limit: Option<u32>| {
             let age = now.saturating_duration_since(since);
             limit.is_some_and(|limit| age > Duration::from_millis(u64::from(limit)))

@@ -301,11 +301,7 @@ impl Sending {
     // Writing.
 
     /// Writes bytes to the socket, or keeps them until the message has one.
-    pub(in crate::http) fn write_raw(
-        &self,
-        bytes: Vec<u8>,
-        callback: Option<Callback>,
-    ) -> bool {
+    pub(in crate::http) fn write_raw(&self, bytes: Vec<u8>, callback: Option<Callback>) -> bool {
         let socket = self.socket();
         if socket.as_ref().is_some_and(|socket| socket.destroyed()) {
             return false;

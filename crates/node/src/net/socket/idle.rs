@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::{Socket, TIMEOUT};
 use crate::delay::Delay;
 use crate::events::Emitter as _;
-use crate::timers::set_timeout_mut_at;
 use crate::site::Site;
+use crate::timers::set_timeout_mut_at;
 
 impl Socket {
     /// Emits [`TIMEOUT`] whenever no byte was read or written for `delay`. The socket stays open; a

@@ -3,17 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 
-use phaseloop::net::{TcpStream, lookup_host};
 use crate::error::Error;
 use crate::net::address::Address;
 use crate::net::connection::Connection;
 use crate::net::local;
 use crate::site::Site;
+use phaseloop::net::{TcpStream, lookup_host};
 
-pub(crate) async fn open(
-    address: Address,
-    site: Site,
-) -> Result<Box<dyn Connection>, Error> {
+pub(crate) async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error> {
     let (host, port) = match address {
         Address::Socket(address) => return opened(TcpStream::connect_at(address, site).await),
         Address::Host(host, port) => (host, port),
