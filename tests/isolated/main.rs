@@ -8,13 +8,14 @@
 mod util {
     pub(crate) mod child;
     pub(crate) mod gate;
+    pub(crate) mod memory;
     pub(crate) mod panics;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod stderr;
     pub(crate) mod trace;
 }
 
 mod fork;
-mod http_idle;
-mod http_memory;
 mod memory;
 mod report_on;
 mod shuffle_cost;

@@ -63,7 +63,8 @@ fn blame_rule_1_own_time_is_without_the_activities_inside() {
         let spawner = spawn(async {
             busy(ms(5));
             // An eager task is polled inside its spawner.
-            let inner = phaseloop::node::call(async { busy(ms(30)) });
+            let current = phaseloop::extension::Loop::current().unwrap();
+            let inner = current.spawn_eager(async { busy(ms(30)) }, std::panic::Location::caller());
             busy(ms(5));
             inner.await.unwrap();
         });
@@ -363,7 +364,7 @@ fn recorder_knows_where_every_callback_comes_from() {
 }
 
 #[test]
-fn recorder_knows_who_queued_ticks_microtasks_immediates_jobs_and_node_timers() {
+fn recorder_knows_who_queued_ticks_microtasks_immediates_and_jobs() {
     let (mut event_loop, _, recorder, _) = recorded();
     let start = line!();
     event_loop.block_on(async {
@@ -371,9 +372,6 @@ fn recorder_knows_who_queued_ticks_microtasks_immediates_jobs_and_node_timers() 
         queue_microtask(|| ());
         drop(set_immediate(|| ()));
         spawn_blocking(|| ()).await.unwrap();
-        let (sender, fired) = futures::channel::oneshot::channel();
-        phaseloop::node::set_timeout(1, move || sender.send(()).unwrap());
-        fired.await.unwrap();
         phaseloop::phase::closing().await;
     });
     let records = recorder.records();
@@ -393,10 +391,6 @@ fn recorder_knows_who_queued_ticks_microtasks_immediates_jobs_and_node_timers() 
     assert!(
         is_known(What::Callback, Some(Keeper::Work), start + 5),
         "job"
-    );
-    assert!(
-        is_known(What::Callback, Some(Keeper::Timer), start + 7),
-        "Node's timer"
     );
     assert!(
         is_known(What::Callback, Some(Keeper::Queued), start + 9),

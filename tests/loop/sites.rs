@@ -17,8 +17,6 @@ use phaseloop::io::{PipeReader, PipeWriter};
 use phaseloop::net::{TcpListener, TcpSocket, TcpStream, UdpOptions, UdpSocket};
 #[cfg(unix)]
 use phaseloop::net::{UnixDatagram, UnixListener, UnixStream};
-use phaseloop::node::worker_threads::{MessageChannel, Worker};
-use phaseloop::node::{self, Emitter as _};
 use phaseloop::phase::{Check, Idle, Prepare};
 #[cfg(unix)]
 use phaseloop::process::{Channel, Command, Stdio};
@@ -234,83 +232,9 @@ fn constructors_that_are_futures_are_lazy() {
     });
 }
 
-#[cfg(unix)]
-#[test]
-fn what_is_made_through_node_has_the_line_of_the_program() {
-    let directory = Directory::new("sites-node");
-    let exit = node::run(async move {
-        let line = line!() + 2;
-        let server = node::net::create_server(|_| ());
-        server.listen(("127.0.0.1", 0));
-        assert_eq!(lines_of(Keeper::Io), [line]);
-        let client = line!() + 1;
-        let socket = node::net::connect(server.address().unwrap());
-        while lines_of(Keeper::Io).len() < 3 {
-            phase::check().await;
-        }
-        assert_eq!(
-            lines_of(Keeper::Io),
-            [line, client, line],
-            "the last is accepted"
-        );
-        socket.destroy(None);
-        server.close();
-        while !lines_of(Keeper::Io).is_empty() {
-            phase::check().await;
-        }
-
-        let local = node::net::create_server(|_| ());
-        let line = line!() + 1;
-        local.listen_with(node::net::Address::Path(directory.path("local")), || ());
-        assert_eq!(lines_of(Keeper::Io), [line]);
-        local.close();
-
-        let datagrams = node::dgram::Socket::new();
-        let line = line!() + 1;
-        datagrams.bind("127.0.0.1:0".parse().unwrap());
-        phase::check().await;
-        assert_eq!(lines_of(Keeper::Io), [line]);
-        datagrams.close();
-
-        let line = line!() + 1;
-        let child = node::child_process::spawn("true", [] as [&str; 0]);
-        assert_eq!(lines_of(Keeper::Child), [line]);
-        assert_eq!(lines_of(Keeper::Io), [line; 3]);
-        drop(child);
-
-        let line = line!() + 1;
-        let child = node::child_process::exec("true", |_, _, _| ());
-        assert!(lines_of(Keeper::Child).contains(&line));
-        drop(child);
-        let line = line!() + 1;
-        let listener = node::process::on_signal(SignalKind::USR2, |_| ()).unwrap();
-        assert_eq!(lines_of(Keeper::Signal), [line]);
-        listener.remove();
-
-        let line = line!() + 1;
-        let channel = MessageChannel::<()>::new();
-        assert_eq!(lines_of(Keeper::Async), [line; 2]);
-        channel.port1.close();
-        phase::check().await;
-        phase::check().await;
-
-        let line = line!() + 1;
-        let worker = Worker::<(), u32>::new(move |port| async move {
-            assert_eq!(lines_of(Keeper::Async), [line]);
-            port.post_message(7);
-            port.close();
-        });
-        let worker = worker.unwrap();
-        assert_eq!(lines_of(Keeper::Async), [line; 2]);
-        worker.on_message(|n| assert_eq!(*n, 7));
-        worker.on(node::worker_threads::EXIT, |code| assert_eq!(*code, 0));
-    });
-    assert_eq!(exit.code(), 0);
-}
-
 /// What is no handle has its line in the report.
 #[test]
-fn sleeps_jobs_and_timers_of_node_have_their_line() {
+fn sleeps_and_jobs_have_their_line() {
     #[track_caller]
     fn assert_listed(kind: &str, line: u32) {
         let report = LoopHandle::current().report().to_string();
@@ -342,23 +266,6 @@ fn sleeps_jobs_and_timers_of_node_have_their_line() {
         assert_listed("pool job spawn_blocking", line);
         release.send(()).unwrap();
         job.await.unwrap().unwrap();
-
-        let line = line!() + 1;
-        let timer = node::set_timeout(3_600_000, || ());
-        assert_listed("timer", line);
-        timer.close();
-        let line = line!() + 1;
-        let promise = node::timers::promises::set_timeout(3_600_000, ());
-        assert_listed("timer", line);
-        drop(promise);
-        let line = line!() + 1;
-        let mut ticks = node::timers::promises::set_interval(3_600_000, ());
-        assert_pending!(tokio_test::task::spawn(ticks.next()).poll());
-        assert_listed("timer", line);
-        let line = line!() + 1;
-        let signal = node::AbortSignal::timeout(3_600_000);
-        assert_listed("timer", line);
-        drop(signal);
     });
 }
 
@@ -433,23 +340,11 @@ fn panics_point_at_the_caller() {
     panics!(Command::new("true").spawn());
     panics!(Command::new("true").fd(2, rustix::pipe::pipe().unwrap().0));
     panics!(Channel::pair());
-    panics!(node::set_timeout(1, || ()));
-    panics!(node::set_interval(1, |_| ()));
-    panics!(node::set_immediate(|| ()));
-    panics!(node::next_tick(|| ()));
-    panics!(node::in_callbacks(async {}));
-    panics!(node::net::connect(1_u16));
-    panics!(node::net::create_server(|_| ()).listen(0_u16));
-    panics!(node::dgram::Socket::new().bind("127.0.0.1:0".parse().unwrap()));
-    panics!(node::child_process::spawn("true", [] as [&str; 0]));
-    panics!(node::AbortSignal::timeout(1));
-    panics!(MessageChannel::<()>::new());
     block_on(async {
         panics!(block_on(async {}));
         panics!(phaseloop::run(async {}));
         panics!(EventLoop::new().unwrap().run(RunMode::NoWait));
         panics!(EventLoop::new().unwrap().turn(None));
-        panics!(node::run(async {}));
     });
     drop(std::panic::take_hook());
     assert!(faults.is_empty(), "{}", faults.join("\n"));

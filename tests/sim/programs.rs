@@ -1,4 +1,4 @@
-//! Programs that know nothing of the network in memory: hyper, axum, tokio's traits, Node's layer.
+//! Programs that know nothing of the network in memory: hyper, axum, tokio's traits.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,8 +15,8 @@ use phaseloop::hyper::{Connector, serve};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::shuffle::{Determinism, Explore};
 use phaseloop::sim::{Link, Network, Settings};
+use phaseloop::spawn;
 use phaseloop::time::sleep;
-use phaseloop::{node, spawn};
 
 fn router() -> Router {
     let double = |Path(n): Path<u64>| async move { (2 * n).to_string() };
@@ -88,28 +88,6 @@ fn tokios_traits_work() {
         client.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(server.await.unwrap(), "by tokio's traits");
     });
-}
-
-#[test]
-fn nodes_sockets_run_in_memory() {
-    let lines = Rc::new(RefCell::new(Vec::new()));
-    let seen = lines.clone();
-    let network = phaseloop::Builder::new().network(Settings::default());
-    network.build().unwrap().block_on(async move {
-        let log = seen.clone();
-        let server = node::net::create_server(move |socket| {
-            log.borrow_mut().push("connection".to_owned());
-            socket.end_chunk("hello");
-        });
-        server.listen("127.0.0.1:80".parse::<std::net::SocketAddr>().unwrap());
-        sleep(Duration::from_millis(10)).await;
-        let mut client = TcpStream::connect("127.0.0.1:80").await.unwrap();
-        let mut text = String::new();
-        client.read_to_string(&mut text).await.unwrap();
-        seen.borrow_mut().push(text);
-        server.close();
-    });
-    assert_eq!(*lines.borrow(), ["connection", "hello"]);
 }
 
 /// Frames of one byte of length and so many bytes, over links that are slow, on many hosts.

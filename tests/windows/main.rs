@@ -9,8 +9,6 @@ mod fs;
 mod lookup;
 #[cfg(feature = "net")]
 mod named_pipe;
-#[cfg(feature = "node")]
-mod node;
 #[cfg(feature = "process")]
 mod pipe;
 #[cfg(feature = "process")]

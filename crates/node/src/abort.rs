@@ -32,7 +32,8 @@ use phaseloop::extension::{WaitNote, note_wait};
 ///
 /// ```
 /// use std::time::Duration;
-/// use phaseloop::{node::AbortController, time::sleep};
+/// use phaseloop::time::sleep;
+/// use phaseloop_node::AbortController;
 ///
 /// phaseloop::block_on(async {
 ///     let controller = AbortController::new();

@@ -51,7 +51,7 @@ const LISTENER_AT_FAULT: i32 = 7;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node;
+/// use phaseloop_node as node;
 ///
 /// let exit = node::run(async { 6 * 7 });
 /// assert_eq!(exit.code(), 0);
@@ -78,7 +78,8 @@ pub fn run<F: Future>(main: F) -> Exit<F::Output> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop::{EventLoop, node};
+/// use phaseloop::EventLoop;
+/// use phaseloop_node as node;
 ///
 /// let mut event_loop = EventLoop::new()?;
 /// let exit = node::run_on(&mut event_loop, async { 6 * 7 });

@@ -129,6 +129,11 @@ impl UdpSocket {
         Ok(Self { source })
     }
 
+    /// Returns the socket, of the kernel or in memory.
+    pub(super) fn packets(&self) -> &Packets {
+        self.source.get_ref()
+    }
+
     #[doc(hidden)]
     pub fn connect_now(&self, address: SocketAddr) -> io::Result<()> {
         self.source.get_ref().connect(address)

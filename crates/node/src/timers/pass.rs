@@ -342,12 +342,11 @@ impl TimerLists {
             let expiry = state.start.get() + u64::from(state.duration.get());
             let left = expiry.saturating_sub(now).saturating_mul(MILLISECOND);
             let is_referenced = state.referenced.get();
-            found.push(Waiting {
-                state: if is_referenced { "" } else { "unref'd" }.to_owned(),
-                due: Some(Due(left)),
-                keeps_alive: is_referenced,
-                ..Waiting::new(Keeper::Timer, Some(state.site.get()))
-            });
+            let mut waiting = Waiting::new(Keeper::Timer, Some(state.site.get()));
+            waiting.state = if is_referenced { "" } else { "unref'd" }.to_owned();
+            waiting.due = Some(Due(left));
+            waiting.keeps_alive = is_referenced;
+            found.push(waiting);
         }
     }
 

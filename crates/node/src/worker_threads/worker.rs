@@ -42,7 +42,8 @@ pub const EXIT: Event<i32> = Event::new("exit");
 ///
 /// ```
 /// use std::{cell::Cell, rc::Rc};
-/// use phaseloop_node::{self, Emitter, worker_threads::{EXIT, Worker}};
+/// use phaseloop_node as node;
+/// use phaseloop_node::{Emitter, worker_threads::{EXIT, Worker}};
 ///
 /// let sum = Rc::new(Cell::new(0));
 /// let seen = sum.clone();

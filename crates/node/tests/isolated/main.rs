@@ -1,0 +1,19 @@
+//! What the modules keep in memory, counted by the allocator of the process.
+#![cfg(unix)]
+
+#[allow(dead_code, reason = "other packages use the rest")]
+#[path = "../../../../tests/util"]
+mod util {
+    pub(crate) mod child;
+    pub(crate) mod memory;
+    pub(crate) mod panics;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod stderr;
+    pub(crate) mod trace;
+}
+
+mod http_idle;
+mod http_memory;
+#[cfg(target_os = "linux")]
+mod stderr;
+mod variables;

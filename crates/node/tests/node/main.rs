@@ -1,0 +1,53 @@
+//! Node's modules by their own rules; what Node itself prints is compared by `tests/conformance`.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what tests of other systems use")
+)]
+
+#[path = "../../../../tests/util"]
+mod util {
+    pub(crate) mod child;
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    pub(crate) mod faults;
+    pub(crate) mod files;
+    #[path = "../../crates/node/tests/util/http.rs"]
+    pub(crate) mod http;
+    pub(crate) mod panics;
+    pub(crate) mod peers;
+    pub(crate) mod sites;
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    pub(crate) mod strace;
+    pub(crate) mod trace;
+    pub(crate) mod wakers;
+}
+
+mod contexts;
+mod deep;
+mod events;
+mod faults;
+mod fetch;
+mod fork;
+mod http_client;
+mod http_client_faults;
+mod http_faults;
+mod http_left;
+mod http_limits;
+mod http_peers;
+mod http_server;
+mod io;
+mod memory_network;
+mod messages;
+mod process;
+mod promises;
+mod readline;
+mod reports;
+mod sites;
+mod streams;
+mod system;
+mod text;
+mod timers;
+mod timers_promises;
+mod tls;
+mod waits;
+#[cfg(windows)]
+mod windows;
