@@ -392,7 +392,6 @@ mod tests {
     use std::task::{Poll, Waker};
 
     use crate::event_loop::api::loop_handle::LoopHandle;
-    use crate::event_loop::api::metrics::Utilization;
 
     /// Wakes a task, then queues a closure, both after a drain inside of the caller.
     fn wake_and_queue(waker: &Waker, log: &Rc<RefCell<Vec<&'static str>>>) {

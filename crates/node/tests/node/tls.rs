@@ -301,7 +301,7 @@ fn fetch_verifies_its_peer() {
 fn fetch_trusts_what_the_environment_adds() {
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/node/certificates/ca.pem"
+        "/../../tests/util/certificates/ca.pem"
     );
     let variable = format!("NODE_EXTRA_CA_CERTS={file}");
     let wrapper = ["env", &*variable];
@@ -317,7 +317,7 @@ fn fetch_trusts_what_the_environment_adds() {
 }
 
 /// The directory of the certificates.
-const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/node/certificates");
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/util/certificates");
 
 #[test]
 fn nodes_client_and_the_server_understand_each_other() {

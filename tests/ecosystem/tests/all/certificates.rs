@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-const CA: &[u8] = include_bytes!("../../../node/certificates/ca.pem");
-const CERTIFICATE: &[u8] = include_bytes!("../../../node/certificates/server.pem");
-const KEY: &[u8] = include_bytes!("../../../node/certificates/server.key");
+const CA: &[u8] = include_bytes!("../../../util/certificates/ca.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../../util/certificates/server.pem");
+const KEY: &[u8] = include_bytes!("../../../util/certificates/server.key");
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
