@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 pub(crate) fn path_of(test: &str) -> String {
     // Below the folders `tests` and that of the binary.
     let file = Path::new(Location::caller().file()).with_extension("");
-    let module: PathBuf = file.iter().skip(2).collect();
+    let below_tests = file.iter().skip_while(|part| *part != "tests");
+    let module: PathBuf = below_tests.skip(2).collect();
     let module = module.to_str().unwrap().replace(MAIN_SEPARATOR, "::");
     let path = format!("{module}::{test}");
     // A child that finds no test of that name would succeed.
