@@ -13,16 +13,15 @@
 //! test below fails if an upgrade changes them.
 //!
 //! `selector.rs` states what each of the three offers. `sys/platform` chooses one: a new backend is
-//! one more implementor, and its name there. [`Poller`] is what the loop calls; it checks for all of
-//! them that the process was not forked from the one that has created the queue. `windows.rs` has
-//! the sources of Windows: sockets, and handles that become signalled.
+//! one more implementor, and its name there. [`Poller`] is what the loop calls. It checks for all
+//! of them that the process was not forked from the one that has created the queue. `windows.rs`
+//! has the sources of Windows: sockets, and handles that become signalled.
 #![allow(
     unsafe_code,
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
 pub(super) mod events;
-mod level;
 mod registration;
 pub(super) mod selector;
 #[cfg(windows)]
@@ -52,7 +51,7 @@ pub(crate) use events::Events;
 pub(crate) use events::RawEvent;
 pub(crate) use registration::Registration;
 
-pub use level::PollEvents;
+pub(crate) use crate::kinds::PollEvents;
 /// A type that can be registered: it has a descriptor.
 #[cfg(unix)]
 pub use polling::AsSource;
@@ -65,81 +64,66 @@ pub(crate) use windows::has_late_event;
 #[cfg(windows)]
 pub(in crate::sys) use windows::{Polled, Waitables};
 
-/// The loop's own descriptor. A foreign loop can wait on it.
+/// The descriptor of a queue.
 #[cfg(unix)]
-pub type BackendFd<'a> = std::os::fd::BorrowedFd<'a>;
-/// The loop's own completion port. A foreign loop can wait on it.
+pub(crate) type QueueFd<'a> = std::os::fd::BorrowedFd<'a>;
+/// The completion port of a queue.
 #[cfg(windows)]
-pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
+pub(crate) type QueueFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
 
-/// The descriptor of a loop, owned: for a foreign loop that drives this one.
-///
-/// [`LoopHandle::backend`](crate::LoopHandle::backend) creates it, and says what its readiness
-/// means. A clone is cheap and refers to one and the same descriptor. The value may outlive the
-/// loop; then the descriptor never becomes readable.
-///
-/// # Examples
-///
-/// A plain `poll(2)` loop drives the event loop:
-///
-/// ```
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
-/// # #[cfg(target_os = "linux")]
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::time::Duration;
-/// use phaseloop::{EventLoop, spawn, time::sleep};
-/// use rustix::event::{PollFd, PollFlags, poll};
-///
-/// let mut event_loop = EventLoop::new()?;
-/// let backend = event_loop.handle().backend()?;
-/// let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
-/// while !task.is_finished() {
-///     // One descriptor is enough for any host: it also tells of timers and of new tasks.
-///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
-///     event_loop.turn(Some(Duration::ZERO))?;
-/// }
-/// # Ok(())
-/// # }
-/// ```
+/// The kernel objects of a poller, which stay open while they are held.
 #[derive(Clone)]
-pub struct Backend {
-    kernel: Arc<Kernel>,
-}
+pub(crate) struct SharedQueue(Arc<Kernel>);
 
-#[cfg(unix)]
-impl std::os::fd::AsFd for Backend {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.kernel.poller().as_fd()
+impl SharedQueue {
+    pub(crate) fn fd(&self) -> QueueFd<'_> {
+        fd_of(&self.0)
     }
 }
 
 #[cfg(unix)]
-impl std::os::fd::AsRawFd for Backend {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.kernel.poller().as_raw_fd()
-    }
+fn fd_of(kernel: &Kernel) -> QueueFd<'_> {
+    std::os::fd::AsFd::as_fd(kernel.poller())
 }
 
 #[cfg(windows)]
-impl std::os::windows::io::AsHandle for Backend {
-    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
-        self.kernel.poller().as_handle()
-    }
+fn fd_of(kernel: &Kernel) -> QueueFd<'_> {
+    std::os::windows::io::AsHandle::as_handle(kernel.poller())
 }
 
-#[cfg(windows)]
-impl std::os::windows::io::AsRawHandle for Backend {
-    fn as_raw_handle(&self) -> std::os::windows::io::RawHandle {
-        self.kernel.poller().as_raw_handle()
-    }
-}
+/// Implements the platform's view of a descriptor for a type that has a [`SharedQueue`] in a field.
+macro_rules! impl_queue_fd {
+    ($type:ty, $queue:ident) => {
+        #[cfg(unix)]
+        impl std::os::fd::AsFd for $type {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                self.$queue.fd()
+            }
+        }
 
-impl std::fmt::Debug for Backend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Backend").finish_non_exhaustive()
-    }
+        #[cfg(unix)]
+        impl std::os::fd::AsRawFd for $type {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                std::os::fd::AsRawFd::as_raw_fd(&self.$queue.fd())
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsHandle for $type {
+            fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+                self.$queue.fd()
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsRawHandle for $type {
+            fn as_raw_handle(&self) -> std::os::windows::io::RawHandle {
+                std::os::windows::io::AsRawHandle::as_raw_handle(&self.$queue.fd())
+            }
+        }
+    };
 }
+pub(crate) use impl_queue_fd;
 
 /// The key of the notifier's event. `polling` uses `usize::MAX` itself.
 pub(crate) const NOTIFY_KEY: usize = usize::MAX - 1;
@@ -328,21 +312,13 @@ impl Poller {
         }
     }
 
-    #[cfg(unix)]
-    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        std::os::fd::AsFd::as_fd(self.selector.kernel().poller())
+    pub(crate) fn backend_fd(&self) -> QueueFd<'_> {
+        fd_of(self.selector.kernel())
     }
 
-    #[cfg(windows)]
-    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        std::os::windows::io::AsHandle::as_handle(self.selector.kernel().poller())
-    }
-
-    /// Returns the descriptor, owned.
-    pub(crate) fn backend(&self) -> Backend {
-        Backend {
-            kernel: self.selector.kernel().clone(),
-        }
+    /// Returns the kernel objects, shared.
+    pub(crate) fn queue(&self) -> SharedQueue {
+        SharedQueue(self.selector.kernel().clone())
     }
 
     /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
