@@ -76,13 +76,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use self::api::builder::Builder;
+use self::api::embed::BackendFd;
 use self::api::loop_handle::LoopHandle;
 use self::api::remote::Remote;
 use self::core::Core;
 use crate::clock::nanoseconds;
 use crate::phase_order::Phase;
 use crate::probe::Mode;
-use crate::sys::poller::BackendFd;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
 // Rule R83.

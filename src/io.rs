@@ -49,5 +49,5 @@ pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
 pub use when_ready::Readiness;
 
-pub use crate::sys::poller::{AsSource, PollEvents};
-pub use crate::sys::stdio::StdioKind;
+pub use crate::kinds::{PollEvents, StdioKind};
+pub use crate::sys::poller::AsSource;

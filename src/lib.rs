@@ -135,6 +135,7 @@ mod error;
 mod frame;
 mod histogram;
 mod keeper;
+mod kinds;
 mod label;
 mod numbered;
 mod phase_order;
@@ -274,7 +275,7 @@ pub use error::{OsError, os_error};
 pub use event_loop::api::any_handle::AnyHandle;
 pub use event_loop::api::block_on::{block_on, run};
 pub use event_loop::api::builder::Builder;
-pub use event_loop::api::embed::NextWait;
+pub use event_loop::api::embed::{Backend, BackendFd, NextWait};
 pub use event_loop::api::handle::{Close, Handle, HandleInfo};
 pub use event_loop::api::loop_handle::LoopHandle;
 pub use event_loop::api::phase_call::Immediate;
@@ -286,7 +287,6 @@ pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;
 pub use keeper::Keeper;
 pub use local::Local;
-pub use sys::poller::{Backend, BackendFd};
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 
 /// Compiles and runs the programs of the README.

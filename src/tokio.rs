@@ -98,9 +98,10 @@ use waker_fn::waker_fn;
 use crate::error::Error;
 use crate::event_loop::EventLoop;
 use crate::event_loop::api::builder::Builder;
+use crate::event_loop::api::embed::Backend;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::wait_hook::{WaitHook, with_hook};
-use crate::sys::poller::{Backend, HAS_TIMER};
+use crate::sys::poller::HAS_TIMER;
 
 /// The longest time that tasks of tokio which never sleep keep the loop from its next turn, in
 /// nanoseconds.
@@ -268,7 +269,7 @@ impl Island {
             deprecated,
             reason = "its successor is newer than the oldest tokio; the descriptor is owned, which that asks for"
         )]
-        let descriptor = AsyncFd::with_interest(core.poller().backend(), Interest::READABLE)?;
+        let descriptor = AsyncFd::with_interest(Backend::of(core.poller()), Interest::READABLE)?;
         drop(context);
         let handle = runtime.handle().clone();
         let readiness = Arc::new(Readiness {

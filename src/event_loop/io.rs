@@ -60,10 +60,11 @@ use self::shuffled::Shuffled;
 use self::sources::{SourceState, Sources};
 use self::wait_hook::HookSlot;
 use super::core::Core;
+use crate::event_loop::api::embed::BackendFd;
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
 use crate::site::Site;
-use crate::sys::poller::{BackendFd, Events, Poller};
+use crate::sys::poller::{Events, Poller};
 
 pub(crate) struct Io {
     poller: Rc<Poller>,

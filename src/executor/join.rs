@@ -36,12 +36,12 @@ use crate::task_info::Id;
 /// });
 /// ```
 #[must_use = "await it, or call `detach` to let the task go on by itself, as dropping the handle does"]
-pub struct JoinHandle<T> {
+pub struct JoinHandle<T: 'static> {
     joined: Joined<T>,
 }
 
 /// What a handle joins.
-enum Joined<T> {
+enum Joined<T: 'static> {
     Task(Output<T>),
     Job(Arc<dyn Awaited<T>>),
     /// A job whose output the handle has returned.

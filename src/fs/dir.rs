@@ -39,7 +39,7 @@ const LARGEST_BATCH: usize = 1024;
 /// # Examples
 ///
 /// ```
-/// use phaseloop::stream::StreamExt;
+/// use phaseloop::stream::TryStreamExt;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {

@@ -22,8 +22,8 @@ use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::watches::Watch;
 use crate::keeper::Keeper;
+pub use crate::kinds::WatchKind;
 use crate::sys::watch::Notice;
-pub use crate::sys::watch::WatchKind;
 
 /// Watches a file, or a directory and its direct entries, on the running loop; see [`Watcher`].
 ///

@@ -45,6 +45,7 @@ mod listeners;
 mod observe;
 mod open;
 mod resource;
+mod unheard;
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -62,9 +63,9 @@ pub(super) use self::listeners::Observer;
 use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, hear_error};
 pub(super) use self::open::OpenEmitters;
 pub use self::resource::EventEmitterAsyncResource;
+pub use self::unheard::UnheardError;
 use super::error::Error;
 use super::process;
-use super::reason::Reason;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::raw::nesting::drop_flat;
 use crate::stderr;
@@ -559,56 +560,5 @@ impl WeakEmitter {
 impl fmt::Debug for WeakEmitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WeakEmitter")
-    }
-}
-
-/// An error that was emitted without a listener; returned by [`EventEmitter::try_emit`].
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::node::{Error, events::{ERROR, EventEmitter}};
-///
-/// let emitter = EventEmitter::new();
-/// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
-/// assert_eq!(unheard.message(), "too late");
-/// ```
-#[derive(Clone, Debug)]
-pub struct UnheardError {
-    reason: Reason,
-}
-
-impl UnheardError {
-    /// Returns the value that [`emit`](EventEmitter::emit) would have thrown: the error itself.
-    #[must_use]
-    pub fn reason(&self) -> &Reason {
-        &self.reason
-    }
-
-    /// Returns the text of the error.
-    #[must_use]
-    pub fn message(&self) -> String {
-        self.reason.to_string()
-    }
-}
-
-/// Errors with equal texts are equal.
-impl PartialEq for UnheardError {
-    fn eq(&self, other: &Self) -> bool {
-        self.message() == other.message()
-    }
-}
-
-impl Eq for UnheardError {}
-
-impl fmt::Display for UnheardError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
-    }
-}
-
-impl std::error::Error for UnheardError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.reason.error()
     }
 }

@@ -42,7 +42,7 @@ use crate::task_info::Id;
 ///     assert_eq!(order, [1, 2, 3]);
 /// });
 /// ```
-pub struct JoinSet<T> {
+pub struct JoinSet<T: 'static> {
     tasks: Slab<JoinHandle<T>>,
     ended: Rc<RefCell<Ended>>,
 }

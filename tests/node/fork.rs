@@ -15,9 +15,13 @@ use phaseloop::node::events::ERROR;
 use phaseloop::node::stream::CLOSE;
 use phaseloop::node::{Emitter, process, run};
 use phaseloop::process::Command;
+use phaseloop::signal::SignalKind;
 
 /// Set for a process that is to be the child.
 const CHILD: &str = "PHASELOOP_TEST_FORKED";
+
+/// Set for a child that goes on when its loop has ended.
+const OUTLIVES: &str = "PHASELOOP_TEST_OUTLIVES";
 
 /// What a child in JavaScript does; [`the_child`] does the same.
 const SCRIPT: &str = "
@@ -33,6 +37,10 @@ fn the_child() {
         return;
     }
     let exit = run(async {
+        if env::var_os(OUTLIVES).is_some() {
+            assert!(process::connected());
+            return;
+        }
         process::on_message(|m| {
             process::send(Json::from_text(format!("{{\"got\":{m}}}")));
             if m.to_text_value().as_deref() == Some("bye") {
@@ -43,6 +51,12 @@ fn the_child() {
         assert!(process::connected());
         process::send("hello");
     });
+    if env::var_os(OUTLIVES).is_some() {
+        // The parent kills it.
+        loop {
+            std::thread::park();
+        }
+    }
     std::process::exit(exit.code());
 }
 
@@ -175,6 +189,25 @@ fn n106_a_child_that_ends_disconnects() {
         }
     });
     assert_eq!(*seen.borrow(), ["disconnect", "close"]);
+}
+
+/// The inherited number stays open in the child, so that its end is no EOF by itself.
+#[test]
+fn n106_a_child_whose_loop_has_ended_disconnects_though_it_lives() {
+    let seen: Rc<RefCell<Vec<&str>>> = Rc::default();
+    let log = seen.clone();
+    run(async move {
+        let mut command = this_crate();
+        command.env(OUTLIVES, "1");
+        let child = fork_command(command);
+        let (ends, this) = (log.clone(), child.clone());
+        child.on(DISCONNECT, move |()| {
+            ends.borrow_mut().push("disconnect");
+            this.kill(SignalKind::KILL);
+        });
+        child.on(EXIT, move |_| log.borrow_mut().push("exit"));
+    });
+    assert_eq!(*seen.borrow(), ["disconnect", "exit"]);
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl std::fmt::Debug for Remote {
 }
 
 /// The state that the task shares with the thread that spawned it.
-struct State<T> {
+struct State<T: 'static> {
     /// The output. It may own the handle of another task, and so on, so it is dropped without deep
     /// recursion.
     output: Option<Flat<Result<T, JoinError>>>,
@@ -278,7 +278,7 @@ impl<T: 'static> Future for Forward<T> {
 /// });
 /// ```
 #[must_use = "dropping the handle detaches the task"]
-pub struct RemoteJoinHandle<T> {
+pub struct RemoteJoinHandle<T: 'static> {
     state: Arc<Mutex<State<T>>>,
     /// The loop of the task.
     home: Arc<Shared>,

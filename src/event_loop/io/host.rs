@@ -10,9 +10,9 @@ use std::io;
 
 use super::wait_hook::in_context;
 use crate::clock::NEVER;
-use crate::event_loop::api::embed::NextWait;
+use crate::event_loop::api::embed::{Backend, NextWait};
 use crate::event_loop::core::Core;
-use crate::sys::poller::{Backend, HAS_TIMER};
+use crate::sys::poller::HAS_TIMER;
 
 #[derive(Default)]
 pub(super) struct Host {
@@ -76,7 +76,7 @@ impl Core {
             host.is_left.set(true);
             self.arm_for_host();
         }
-        Ok(io.poller.backend())
+        Ok(Backend::of(&io.poller))
     }
 
     /// Returns whether a host drives the loop.

@@ -1,6 +1,6 @@
 //! The IPC channel to the parent that has forked this process.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::env;
 use std::rc::{Rc, Weak};
 
@@ -23,8 +23,10 @@ impl ParentChannel {
     fn ipc(&self) -> Option<&Rc<Ipc>> {
         let ipc = self.ipc.get_or_init(|| {
             let number = env::var_os(ipc::VARIABLE)?;
-            let socket = node_channel::take(&number)?;
+            let (socket, connection) = node_channel::take(&number)?;
             let ipc = Ipc::new(socket.into(), self.emitter.clone()).ok()?;
+            let connection = Cell::new(Some(connection));
+            ipc.on_close(move || drop(connection.take()));
             // Only listeners keep the loop alive.
             ipc.set_referenced(false);
             Some(ipc)

@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{Entry, Local, Meta, Payload, State};
-use crate::raw::nesting::{drop_flat_unbound, forget_lifetime};
+use crate::raw::nesting::drop_flat;
 
 /// Awaits the output of a task on its owner thread. It takes one word.
-pub(crate) struct Output<T, L: Local> {
+pub(crate) struct Output<T: 'static, L: Local> {
     task: ManuallyDrop<Handle<T, L>>,
     /// Makes the type neither `Send` nor `Sync`: it stays on the owner thread.
     _local: PhantomData<*const ()>,
@@ -123,7 +123,7 @@ impl<T, L: Local> Drop for Output<T, L> {
 
 /// Drops the handle of a task that has an output or will have one.
 #[inline(never)]
-fn let_go<T, L: Local>(task: Handle<T, L>) {
+fn let_go<T: 'static, L: Local>(task: Handle<T, L>) {
     let meta = task.metadata();
     meta.is_detached.set(true);
     let is_alive = meta.state.get() == State::Alive;
@@ -133,14 +133,12 @@ fn let_go<T, L: Local>(task: Handle<T, L>) {
     if is_alive {
         return task.detach();
     }
-    let output = Unseen(Some(task));
     // The output may own the handle of another task, and so on: the drop must not recurse deeply.
-    // SAFETY: the output of a task is `'static`, as `spawn_local` requires.
-    unsafe { drop_flat_unbound(output) };
+    drop_flat(Unseen(Some(task)));
 }
 
 /// The output, as a handle, of a completed task that no caller will receive.
-struct Unseen<T, L: Local>(Option<Handle<T, L>>);
+struct Unseen<T: 'static, L: Local>(Option<Handle<T, L>>);
 
 impl<T, L: Local> Drop for Unseen<T, L> {
     fn drop(&mut self) {
@@ -154,8 +152,6 @@ impl<T, L: Local> Drop for Unseen<T, L> {
         }
         // The wake of the awaiter drops the handle: `async_task` does not have the output yet.
         let output = Self(Some(task));
-        // SAFETY: the output of a task is `'static`, as `spawn_local` requires.
-        let output = unsafe { forget_lifetime(output) };
         L::later(Box::new(|| drop(output)));
     }
 }

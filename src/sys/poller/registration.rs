@@ -4,6 +4,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
+use super::selector::Selector as _;
 use super::{AsSource, Interest, Poller, RawSource};
 
 /// A registered source. It is deregistered before it is closed.
@@ -89,7 +90,9 @@ impl<T: AsSource> Registration<T> {
         if !self.is_polled() {
             return Ok(());
         }
-        self.poller.rearm(self.get(), key, readable, writable)
+        self.poller
+            .selector
+            .rearm(self.get(), key, readable, writable)
     }
 
     /// Returns the raw source, for a later [`Poller::remove`] while this registration exists.

@@ -14,8 +14,21 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use socket2::{SockRef, Type};
 
+use super::pre_exec::borrowed;
+
 /// A duplicate of the inherited socket. Its drop disconnects.
 pub(crate) struct Inherited(OwnedFd);
+
+impl Inherited {
+    /// Duplicates the socket, which must be one that the parent has passed.
+    pub(super) fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        // Children of this process must not inherit it.
+        fcntl_setfd(socket, FdFlags::CLOEXEC)?;
+        let duplicate = Self(fcntl_dupfd_cloexec(socket, 3)?);
+        rustix::io::ioctl_fionbio(&duplicate, true)?;
+        Ok(duplicate)
+    }
+}
 
 impl AsFd for Inherited {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -63,11 +76,7 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
         );
         io::Error::new(io::ErrorKind::InvalidData, text)
     })?;
-    // Children of this process must not inherit it.
-    fcntl_setfd(socket, FdFlags::CLOEXEC)?;
-    let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?);
-    rustix::io::ioctl_fionbio(&duplicate, true)?;
-    Ok(duplicate)
+    Inherited::new(socket)
 }
 
 /// Returns the socket if it is the described one: a connected Unix stream.
@@ -75,9 +84,7 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
 fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let (number, inode) = description.to_str()?.split_once(':')?;
     let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
-    // SAFETY: the descriptor is borrowed for the duration of `take`. If the number is closed
-    // meanwhile, the calls fail. They change only the close-on-exec flag, after the checks.
-    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    let socket = borrowed(number);
     let stat = fstat(socket).ok()?;
     let is_described = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
         && stat.st_ino.to_string() == inode;

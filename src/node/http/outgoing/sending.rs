@@ -1,5 +1,7 @@
 //! How a message is sent: writes, chunks, the end, and what is kept while it has no socket.
 
+mod sink;
+
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::rc::{Rc, Weak};
@@ -11,7 +13,7 @@ use crate::node::error::Error;
 use crate::node::events::{ERROR, EventEmitter};
 use crate::node::net::Socket;
 use crate::node::reason::throw;
-use crate::node::stream::{Base, Callback, DRAIN, FINISH, PREFINISH, Sink, Writable};
+use crate::node::stream::{Base, Callback, DRAIN, FINISH, PREFINISH, Sink as _, Writable};
 use crate::task::next_tick;
 
 /// How much a message without a socket keeps before `write` returns `false`.
@@ -548,65 +550,4 @@ impl Sending {
 fn push_chunk_size(bytes: &mut Vec<u8>, size: usize) {
     let written = write!(bytes, "{size:x}\r\n");
     debug_assert!(written.is_ok(), "a vector accepts all bytes");
-}
-
-impl Sink<Vec<u8>> for Sending {
-    fn write(&self, chunk: Vec<u8>, callback: Option<Callback>) -> bool {
-        let room = self.write_body(chunk, callback);
-        if !room {
-            self.needs_drain.set(true);
-        }
-        room
-    }
-
-    fn end(&self, chunk: Option<Vec<u8>>, callback: Option<Callback>) {
-        self.end_body(chunk, callback);
-    }
-
-    fn cork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().cork(),
-            None => self.corked.set(self.corked.get() + 1),
-        }
-    }
-
-    fn uncork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().uncork(),
-            None => self.corked.set(self.corked.get().saturating_sub(1)),
-        }
-    }
-
-    fn corked(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().corked());
-        of_socket + self.corked.get()
-    }
-
-    fn ended(&self) -> bool {
-        self.ended.get()
-    }
-
-    fn finished(&self) -> bool {
-        self.ended.get() && self.length() == 0
-    }
-
-    fn need_drain(&self) -> bool {
-        self.needs_drain.get()
-    }
-
-    fn length(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().length());
-        of_socket + self.kept_size.get()
-    }
-
-    fn high_water_mark(&self) -> usize {
-        let of_socket = self
-            .socket()
-            .map(|socket| socket.writable().high_water_mark());
-        of_socket.unwrap_or(HIGH_WATER_MARK)
-    }
-
-    fn destroy(&self, error: Option<Error>) {
-        self.role.destroyed(self, error);
-    }
 }
