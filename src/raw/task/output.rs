@@ -78,6 +78,10 @@ impl<T, L: Local> Output<T, L> {
                 waker.wake_by_ref();
                 Poll::Pending
             }
+            State::DropPanicked => {
+                self.meta().state.set(State::Taken);
+                Poll::Ready(self.local().take_kept().map(Err))
+            }
             State::Cancelled | State::Taken => Poll::Ready(None),
         }
     }
@@ -116,7 +120,7 @@ impl<T, L: Local> Drop for Output<T, L> {
         let task = unsafe { ManuallyDrop::take(&mut self.task) };
         match task.metadata().state.get() {
             State::Cancelled | State::Taken => task.detach(),
-            State::Alive | State::Ended => let_go(task),
+            State::Alive | State::Ended | State::DropPanicked => let_go(task),
         }
     }
 }
@@ -126,6 +130,12 @@ impl<T, L: Local> Drop for Output<T, L> {
 fn let_go<T, L: Local>(task: Handle<T, L>) {
     let meta = task.metadata();
     meta.is_detached.set(true);
+    if meta.state.get() == State::DropPanicked {
+        if let Some(payload) = meta.local.take_kept() {
+            meta.report(payload);
+        }
+        return task.detach();
+    }
     let is_alive = meta.state.get() == State::Alive;
     let own_waker = is_alive.then(|| Entry::of(meta).counted_waker());
     // The awaiter is dropped last: its drop is user code and may panic.
