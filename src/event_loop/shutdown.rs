@@ -1,6 +1,7 @@
 //! The start and the end of a run, and the drop of the loop.
 
 use std::fmt;
+#[cfg(feature = "probe")]
 use std::panic::catch_unwind;
 use std::rc::Rc;
 #[cfg(feature = "probe")]
