@@ -286,6 +286,7 @@ pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;
 pub use keeper::Keeper;
 pub use local::Local;
+pub use raw::bound::StaysOnLoopThread;
 pub use sys::poller::{Backend, BackendFd};
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 

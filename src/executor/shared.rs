@@ -129,8 +129,9 @@ impl Shared {
             UnhandledPanic::Unwind => {
                 // The drop of the second payload is user code, which may panic in turn: the lock is
                 // free by then.
-                let second = self.set_unhandled(payload);
-                second.map(discard);
+                if let Some(second) = self.set_unhandled(payload) {
+                    discard(second);
+                }
                 return true;
             }
         }

@@ -9,6 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use slab::Slab;
 
+use super::unwind::Steps;
+
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// Futures that run beside each other in one task.
@@ -84,6 +86,16 @@ impl<T> FutureSet<T> {
             cx.waker().wake_by_ref();
         }
         Poll::Pending
+    }
+}
+
+/// Each future is dropped, although the drop of another one panics.
+impl<T> Drop for FutureSet<T> {
+    fn drop(&mut self) {
+        let members = std::mem::take(&mut self.members);
+        let mut steps = Steps::default();
+        steps.drop_each(members.into_iter().map(|(_, member)| member));
+        steps.end();
     }
 }
 

@@ -17,6 +17,7 @@ use std::task::{Context, Poll, Waker};
 use pin_project_lite::pin_project;
 
 use super::future_set::FutureSet;
+use super::unwind::Steps;
 
 /// A future of a scope, without its lifetime.
 type Child = Pin<Box<dyn Future<Output = ()>>>;
@@ -139,8 +140,11 @@ impl<E> Scope<'_, '_, E> {
         self.is_closed.set(true);
         // Taken out first: the drop of a future may use the scope.
         let (children, added) = (self.children.take(), self.added.take());
-        drop((children, added));
-        self.wake();
+        let mut steps = Steps::default();
+        steps.run(|| drop(children));
+        steps.drop_each(added);
+        steps.run(|| self.wake());
+        steps.end();
     }
 
     /// Ends the scope with an error, unless it has one.

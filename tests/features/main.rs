@@ -23,6 +23,48 @@ const PROGRAMS: &[(&str, &str)] = &[
     ),
 ];
 
+/// What belongs to the thread of its loop.
+const STAY: &[&str] = &[
+    "phaseloop::EventLoop",
+    "phaseloop::LoopHandle",
+    "phaseloop::AnyHandle",
+    "phaseloop::AsyncHandle",
+    "phaseloop::Immediate",
+    "phaseloop::JoinHandle<()>",
+    "phaseloop::task::JoinSet<()>",
+    "phaseloop::time::Timer",
+    "phaseloop::time::Sleep",
+    "phaseloop::time::Interval",
+    "phaseloop::phase::Check",
+    "phaseloop::io::PollHandle<std::net::UdpSocket>",
+    "phaseloop::io::Source<std::net::UdpSocket>",
+    "phaseloop::io::PipeReader",
+    "phaseloop::io::PipeWriter",
+    "phaseloop::io::Stdin",
+    "phaseloop::io::Stdout",
+    "phaseloop::net::TcpListener",
+    "phaseloop::net::TcpStream",
+    "phaseloop::net::UdpSocket",
+    "phaseloop::net::UnixDatagram",
+    "phaseloop::net::UnixListener",
+    "phaseloop::net::UnixStream",
+    "phaseloop::process::Channel",
+    "phaseloop::process::Child",
+    "phaseloop::signal::Signal",
+    "phaseloop::signal::Signals",
+    "phaseloop::fs::Watcher",
+    "phaseloop::fs::File",
+];
+
+/// A program that asks whether each of these types may go to another thread.
+fn asks_for_send() -> String {
+    let lines = STAY
+        .iter()
+        .map(|name| format!("    is_send::<{name}>();\n"));
+    let lines: String = lines.collect();
+    format!("fn is_send<T: Send>() {{}}\nfn main() {{\n{lines}}}\n")
+}
+
 /// Creates the package and returns its folder.
 fn package() -> &'static Path {
     static PACKAGE: OnceLock<PathBuf> = OnceLock::new();
@@ -33,8 +75,7 @@ fn package() -> &'static Path {
         fs::create_dir_all(&programs).unwrap();
         let manifest = format!(
             "[package]\nname = \"without-features\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-             [dependencies]\nphaseloop = {{ path = {crate_folder:?}, default-features = false, \
-             features = [\"macros\", \"net\"] }}\n"
+             [dependencies]\nphaseloop = {{ path = {crate_folder:?} }}\n"
         );
         write(&folder.join("Cargo.toml"), &manifest);
         // The versions that are there, so that nothing is downloaded.
@@ -43,6 +84,7 @@ fn package() -> &'static Path {
         for (name, text) in PROGRAMS {
             write(&programs.join(name).with_extension("rs"), text);
         }
+        write(&programs.join("threads.rs"), &asks_for_send());
         folder
     })
 }
@@ -117,4 +159,20 @@ fn variables_that_have_no_effect_are_one_line() {
     let line = "phaseloop: no effect of PHASELOOP_TRACE, PHASELOOP_DEBUG: the program is built without the feature `probe` \
                 of phaseloop\n";
     assert_eq!(text, line);
+}
+
+#[test]
+fn what_stays_on_its_thread_has_one_reason() {
+    let errors = errors_of("threads");
+    for (index, name) in STAY.iter().enumerate() {
+        let place = format!("--> src/bin/threads.rs:{}:", index + 3);
+        let of_type: Vec<_> = errors
+            .iter()
+            .filter(|error| error.contains(&place))
+            .collect();
+        let is_known =
+            |error: &&String| error.contains("`(dyn StaysOnLoopThread + 'static)` cannot be");
+        let is_one = matches!(&of_type[..], [error] if is_known(error));
+        assert!(is_one, "{name}: {of_type:#?}");
+    }
 }

@@ -13,6 +13,7 @@ use phaseloop::context::Variable;
 use phaseloop::observe::Recorder;
 use phaseloop::phase::check;
 use phaseloop::probe::{Fact, Observer};
+use phaseloop::task::scope;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     Builder, EventLoop, JoinHandle, RunMode, UnhandledPanic, next_tick, queue_microtask,
@@ -362,5 +363,31 @@ fn a_loop_is_dropped_to_the_end_although_everything_on_it_panics() {
         assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&"first"));
         assert_eq!(bombs.get(), 10);
         drop((timers, waiting));
+    });
+}
+
+#[test]
+fn the_tasks_of_a_scope_are_dropped_although_each_panics() {
+    let test = "the_tasks_of_a_scope_are_dropped_although_each_panics";
+    survives(test, || {
+        for is_panicking in [false, true] {
+            let bombs = Rc::new(Cell::new(0));
+            let run = || {
+                phaseloop::block_on(scope(async |s| {
+                    for _ in 0..3 {
+                        let bomb = Bomb(bombs.clone());
+                        s.spawn(async move {
+                            let _bomb = bomb;
+                            pending::<()>().await;
+                        });
+                    }
+                    check().await;
+                    assert!(!is_panicking, "the body");
+                    s.cancel();
+                }));
+            };
+            assert!(panics(run));
+            assert_eq!(bombs.get(), 3);
+        }
     });
 }

@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{Entry, Local, Meta, Payload, State};
+use crate::raw::bound::Stays;
 use crate::raw::nesting::{drop_flat_unbound, forget_lifetime};
 
 /// Awaits the output of a task on its owner thread. It takes one word.
 pub(crate) struct Output<T, L: Local> {
     task: ManuallyDrop<Handle<T, L>>,
-    /// Makes the type neither `Send` nor `Sync`: it stays on the owner thread.
-    _local: PhantomData<*const ()>,
+    /// It stays on the owner thread.
+    _local: Stays,
 }
 
 /// The handle of `async_task`. Its `Drop` would cancel the task, so it is always
