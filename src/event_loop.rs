@@ -83,6 +83,7 @@ use self::core::Core;
 use crate::clock::nanoseconds;
 use crate::phase_order::Phase;
 use crate::probe::Mode;
+use crate::raw::bound::Bound;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
 // Rule R83.
@@ -158,7 +159,7 @@ enum Wait {
 /// # }
 /// ```
 pub struct EventLoop {
-    core: Rc<Core>,
+    core: Bound<Rc<Core>>,
 }
 
 impl EventLoop {
@@ -173,7 +174,9 @@ impl EventLoop {
     }
 
     pub(crate) fn from_core(core: Rc<Core>) -> Self {
-        Self { core }
+        Self {
+            core: Bound::new(core),
+        }
     }
 
     /// Returns a handle to the loop for its owner thread.

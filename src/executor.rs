@@ -191,10 +191,11 @@ impl Executor {
         F::Output: 'static,
     {
         self.start(future, site, name, |runnable| {
-            if !frame::is_plain() {
-                self.set_context(runnable.slot());
+            if self.modes.is_unwatched() && frame::is_plain() {
+                self.lanes.push_task(runnable);
+            } else {
+                self.push_spawned_watched(runnable);
             }
-            self.lanes.push_task(runnable);
         })
     }
 
@@ -206,11 +207,12 @@ impl Executor {
         F::Output: 'static,
     {
         self.start(future, site, None, |runnable| {
-            // The current loop knows whether contexts are in use, and its switch was just tested.
-            if !self.modes.is_unwatched() && !frame::is_plain() {
-                self.set_context(runnable.slot());
+            // The current loop knows whether contexts are in use.
+            if self.modes.is_unwatched() {
+                self.lanes.push_task(runnable);
+            } else {
+                self.push_spawned_watched(runnable);
             }
-            self.lanes.push_task(runnable);
         })
     }
 
@@ -249,16 +251,21 @@ impl Executor {
             let (runnable, entry, output) = task::spawn_local(local, slot, future);
             (entry, (runnable, output))
         });
-        if !self.modes.is_unwatched() {
-            self.note_spawn(runnable.slot());
-        }
         begin(runnable);
         JoinHandle::new(output)
     }
 
     /// Polls a task that was just spawned, inside its spawner.
     fn run_nested(&self, runnable: Runnable) {
-        self.run_inside(|| self.run_in_spawner(runnable));
+        self.run_inside(|| {
+            if !self.modes.is_unwatched() {
+                // A sink, which is user code, must not find the task missing in the lane: it is
+                // being polled.
+                self.polled.set(runnable.slot());
+                self.note_spawn(runnable.slot());
+            }
+            self.run_in_spawner(runnable);
+        });
     }
 
     /// Calls `poll`, which polls a task, inside of what is being polled.
@@ -520,10 +527,19 @@ impl Executor {
         self.lanes.each_task(f);
     }
 
-    /// Removes a completed task from the registry.
+    /// Removes a completed task from the registry. If it returns `true`, the caller calls
+    /// [`forget_extras`](Self::forget_extras), too.
     #[inline(always)]
-    pub(crate) fn forget(&self, slot: u32) {
-        self.tasks.remove(slot);
+    pub(crate) fn forget(&self, slot: u32) -> bool {
+        self.tasks.remove(slot)
+    }
+
+    /// Forgets the name and the context of a completed task.
+    pub(crate) fn forget_extras(&self, slot: u32) {
+        let context = self.tasks.remove_extras(slot);
+        if context.is_some() {
+            self.let_go(context);
+        }
     }
 
     /// Returns the task that is being polled.

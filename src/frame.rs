@@ -32,18 +32,29 @@ use pin_project_lite::pin_project;
 #[allow(unused_imports, reason = "used by the layer for Node only")]
 pub(crate) use self::kept::Kept;
 use crate::raw::call::Call;
+use crate::raw::unwind::{Steps, quietly};
 
 /// The kind of a closure in the microtask lane, for a tracker.
 pub(crate) const MICROTASK: &str = "Microtask";
 
 thread_local! {
-    static CURRENT: RefCell<Frame> = const { RefCell::new(Frame(None)) };
+    static CURRENT: Current = const { Current(RefCell::new(Frame(None))) };
     /// Apart from the frame, since it has no destructor: a read is one instruction.
     static STATE: Cell<u8> = const { Cell::new(0) };
     static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
     /// The resource in whose scope the program runs.
     static SCOPE: RefCell<Option<Rc<Kept>>> = const { RefCell::new(None) };
     static ON_CAPTURE: Cell<Option<OnCapture>> = const { Cell::new(None) };
+}
+
+/// The current frame of a thread, which a value may not end together with the thread.
+struct Current(RefCell<Frame>);
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        // A panic would end the process.
+        quietly(|| drop(self.0.take()));
+    }
 }
 
 /// What is told of each [`Capture`] with values: its kind, and the number of values.
@@ -78,7 +89,7 @@ pub(crate) fn use_on_this_thread() {
 /// The identity of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// The address of a static variable.
+    /// The number of a static variable, or an address that is the crate's own.
     Static(usize),
     /// The number of a variable that was made at run time.
     #[allow(dead_code, reason = "made by the layer for Node only")]
@@ -118,6 +129,24 @@ impl Switch {
 #[derive(Clone, Default)]
 pub(crate) struct Frame(Option<Rc<Vec<Entry>>>);
 
+impl Drop for Frame {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(entries) = self.0.take().and_then(Rc::into_inner) {
+            drop_each(entries);
+        }
+    }
+}
+
+/// Drops the values of a frame one by one, so that a panic of one leaves the others their drop.
+#[cold]
+#[inline(never)]
+fn drop_each(entries: Vec<Entry>) {
+    let mut steps = Steps::default();
+    steps.drop_each(entries);
+    steps.end();
+}
+
 impl Frame {
     /// Returns the current frame.
     pub(crate) fn current() -> Self {
@@ -125,7 +154,7 @@ impl Frame {
             return Self::default();
         }
         CURRENT
-            .try_with(|current| current.borrow().clone())
+            .try_with(|current| current.0.borrow().clone())
             .unwrap_or_default()
     }
 
@@ -217,7 +246,7 @@ impl Frame {
         }
         STATE.set(state & !FILLED | filled);
         // A thread that ends has no frame any more.
-        let before = CURRENT.try_with(|current| current.replace(self));
+        let before = CURRENT.try_with(|current| current.0.replace(self));
         before.unwrap_or_default()
     }
 
@@ -314,12 +343,13 @@ impl Drop for Restored {
     }
 }
 
-/// Makes the current frame empty: the loop is about to run user code, or has run it.
+/// Makes the current frame empty, and returns it. Its drop may run user code.
 #[inline]
-pub(crate) fn clear() {
-    if STATE.get() & FILLED != 0 {
-        drop(Frame::default().enter());
+pub(crate) fn take() -> Frame {
+    if STATE.get() & FILLED == 0 {
+        return Frame::default();
     }
+    Frame::default().enter()
 }
 
 /// Follows the life of what is queued; see Node's `async_hooks`.

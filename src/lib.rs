@@ -287,6 +287,7 @@ pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;
 pub use keeper::Keeper;
 pub use local::Local;
+pub use raw::bound::StaysOnLoopThread;
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 
 /// Compiles and runs the programs of the README.

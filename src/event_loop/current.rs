@@ -18,6 +18,7 @@ use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
+use crate::raw::unwind::quietly;
 
 thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
@@ -64,7 +65,7 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 /// Makes `core` the current loop of the thread while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     if frame::is_used() {
-        core.executor.use_contexts(wrapped);
+        core.executor.use_contexts(wrapped, drop_panicked);
     }
     let value = current::enter(&CURRENT, core, tag(core.shared()), body);
     if frame::is_used() {
@@ -98,9 +99,14 @@ pub(crate) fn log_value<T>() {
 fn tell_of_contexts() {
     with(|core| {
         if let Some(core) = core {
-            core.executor.use_contexts(wrapped);
+            core.executor.use_contexts(wrapped, drop_panicked);
         }
     });
+}
+
+/// Reports the panic of a value of a context that its loop has dropped.
+fn drop_panicked(shared: &Arc<Shared>, payload: Payload) {
+    unhandled_panic(shared, &"the drop of a context variable's value", payload);
 }
 
 /// Makes a closure, which was queued before contexts were in use, one that begins without a frame.
@@ -206,6 +212,14 @@ impl task::Local for Local {
         }
     }
 
+    fn keep(&self, payload: Payload) {
+        self.shared.keep_panic(self.id, payload);
+    }
+
+    fn take_kept(&self) -> Option<Payload> {
+        self.shared.take_panic(self.id)
+    }
+
     fn awaited(waker: &Waker) {
         note_waker(waker);
     }
@@ -213,10 +227,17 @@ impl task::Local for Local {
     fn ended(&self, slot: u32) {
         with_loop_of(&self.shared, |core| {
             let Some(core) = core else {
-                self.shared.with_registry(|tasks| tasks.remove(slot));
+                let context = self.shared.with_registry(|tasks| {
+                    tasks.remove(slot);
+                    tasks.remove_extras(slot)
+                });
+                // The loop is not the current one, so the panic of a value goes nowhere.
+                quietly(|| drop(context));
                 return;
             };
-            core.executor.forget(slot);
+            if core.executor.forget(slot) {
+                core.executor.forget_extras(slot);
+            }
             if core.panic_policy.program_has_exited() {
                 core.end_lanes();
             }

@@ -1,7 +1,8 @@
 //! The start and the end of a run, and the drop of the loop.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(feature = "probe")]
+use std::panic::catch_unwind;
 use std::rc::Rc;
 #[cfg(feature = "probe")]
 use std::sync::Once;
@@ -12,7 +13,7 @@ use super::current;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::frame::{self, Restored};
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::{Steps, quietly};
 #[cfg(feature = "probe")]
 use crate::sys::at_exit;
 
@@ -64,43 +65,50 @@ impl Core {
     fn shut_down(&self) {
         // What is dropped is not part of the program that drops the loop.
         let _frame = Restored::current();
-        frame::clear();
+        // The frame is kept above, so nothing is dropped here.
+        drop(frame::take());
         self.executor.close();
-        let mut messages = self.drop_tasks();
+        // Each step may drop what belongs to the user, whose panic must not keep the others from
+        // their end.
+        let mut steps = Steps::default();
+        let mut messages = self.drop_tasks(&mut steps);
         messages.append(&mut self.shared().inbox.close());
         // After the tasks, which may own handles of jobs.
         for job in self.ledger.spawned_jobs() {
-            job.abandon();
+            steps.run(|| job.abandon());
         }
         for message in messages {
-            // The job may be awaited on another loop.
-            if let Message::JobEnded(job) = message {
-                job.abandon();
-            }
+            steps.run(|| {
+                // The job may be awaited on another loop.
+                if let Message::JobEnded(job) = message {
+                    job.abandon();
+                }
+            });
         }
 
         if let Some(extension) = self.extension.get() {
-            extension.shut_down();
+            steps.run(|| extension.shut_down());
         }
         // Waiters may be tasks of other loops of this thread. They are woken at the end, to find
         // this loop dropped.
         let mut waiting = self.ledger.take_wakers();
-        self.phases.stop_timers(&mut waiting);
-        self.phases.stop_hooks();
-        self.io.stop_subscribers();
-        self.ledger.shut_down_handles();
-        self.io.stop_sources(self);
-        self.end_closes(&mut waiting);
-        self.phases.clear_queues(&mut waiting);
-        self.io.forget_deferred();
-        drop(self.executor.take_calls());
+        steps.run(|| self.phases.stop_timers(&mut waiting));
+        steps.run(|| self.phases.stop_hooks());
+        steps.run(|| self.io.stop_subscribers());
+        self.ledger.shut_down_handles(&mut steps);
+        steps.run(|| self.io.stop_sources(self));
+        steps.run(|| self.end_closes(&mut waiting));
+        self.phases.clear_queues(&mut waiting, &mut steps);
+        steps.run(|| self.io.forget_deferred());
+        steps.drop_each(self.executor.take_calls().into_iter().flatten());
         // The drops above may have counted something again; a dropped loop has nothing alive.
-        self.ledger.clear();
+        self.ledger.clear(&mut steps);
         // After the tasks of the loop, which may still use it.
-        self.shut_down_hook();
+        steps.run(|| self.shut_down_hook());
         for waker in waiting {
             quietly(|| waker.wake());
         }
+        steps.end();
     }
 }
 
@@ -112,7 +120,7 @@ impl Core {
     /// each task that is not scheduled is woken here. The runnable of a scheduled one is in the
     /// lane, among the messages, or about to be sent by another thread; the loop below waits for
     /// that thread.
-    fn drop_tasks(&self) -> Vec<Message> {
+    fn drop_tasks(&self, steps: &mut Steps) -> Vec<Message> {
         let mut others = Vec::new();
         while self.executor.has_idle_tasks() {
             self.executor.wake_all();
@@ -132,7 +140,7 @@ impl Core {
             }
             drop_by_slot(woken);
         }
-        self.shared().forget_registry();
+        steps.run(|| self.shared().forget_registry());
         others.append(&mut self.io.take_messages());
         others
     }
@@ -145,8 +153,12 @@ impl Core {
         // This is called at the end of a task, which must not unwind.
         let tasks = self.executor.take_tasks();
         let calls = self.executor.take_calls();
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop((tasks, calls))));
-        std::mem::forget(dropped);
+        for task in tasks {
+            quietly(|| drop(task));
+        }
+        for call in calls.into_iter().flatten() {
+            quietly(|| drop(call));
+        }
     }
 }
 
@@ -288,7 +300,9 @@ impl std::error::Error for Busy {}
 
 impl Drop for EventLoop {
     fn drop(&mut self) {
-        self.core.entered(|| self.core.shut_down());
-        self.core.probe().write_trace();
+        let mut steps = Steps::default();
+        steps.run(|| self.core.entered(|| self.core.shut_down()));
+        steps.run(|| self.core.probe().write_trace());
+        steps.end();
     }
 }

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use super::shared::{Output, Shared};
 use crate::pool::Job;
+use crate::raw::bound::Bound;
 use crate::raw::task::Payload;
 use crate::task_info::Id;
 
@@ -43,7 +44,7 @@ pub struct JoinHandle<T: 'static> {
 /// What a handle joins.
 enum Joined<T: 'static> {
     Task(Output<T>),
-    Job(Arc<dyn Awaited<T>>),
+    Job(Bound<Arc<dyn Awaited<T>>>),
     /// A job whose output the handle has returned.
     PastJob(Id),
     /// The loop was dropped before the task was spawned.
@@ -76,7 +77,7 @@ impl<T> JoinHandle<T> {
 
     pub(crate) fn of_job(job: Arc<dyn Awaited<T>>) -> Self {
         Self {
-            joined: Joined::Job(job),
+            joined: Joined::Job(Bound::new(job)),
         }
     }
 
@@ -101,7 +102,8 @@ impl<T> JoinHandle<T> {
     }
 
     /// Aborts the task. Its future is dropped when the microtask lane reaches it, and awaiting the
-    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`.
+    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`. If the
+    /// drop of its future panics, it is the error of that panic.
     ///
     /// A task that has completed keeps its output. Aborting an aborted task has no further effect.
     pub fn abort(&self) {
@@ -110,7 +112,7 @@ impl<T> JoinHandle<T> {
                 let task = output.local();
                 task.shared.abort(output.slot(), task.id);
             }
-            Joined::Job(job) => job.clone().as_job().abort(),
+            Joined::Job(job) => Arc::clone(job).as_job().abort(),
             Joined::PastJob(_) | Joined::NeverStarted => {}
         }
     }
@@ -121,7 +123,7 @@ impl<T> JoinHandle<T> {
     pub fn abort_handle(&self) -> Option<AbortHandle> {
         let aborted = match &self.joined {
             Joined::Task(output) => Aborted::Task(output.local().shared.clone(), output.slot()),
-            Joined::Job(job) => Aborted::Job(job.clone().as_job()),
+            Joined::Job(job) => Aborted::Job(Arc::clone(job).as_job()),
             Joined::PastJob(_) => Aborted::PastJob,
             Joined::NeverStarted => return None,
         };

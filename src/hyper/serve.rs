@@ -414,14 +414,19 @@ impl Server {
                 self.waker.take();
                 return Poll::Ready(());
             }
-            *self.waker.borrow_mut() = Some(cx.waker().clone());
+            // The drop of a waker may be user code: it does not run under the borrow.
+            let before = self.waker.replace(Some(cx.waker().clone()));
+            drop(before);
             Poll::Pending
         })
         .await;
     }
 
     fn set_stage(&self, stage: Stage) {
-        for (_, link) in &*self.links.borrow() {
+        // The wake of a connection may be user code, which ends another one.
+        let clone = |(_, link): (usize, &Rc<Link>)| link.clone();
+        let links: Vec<_> = self.links.borrow().iter().map(clone).collect();
+        for link in links {
             link.set_stage(stage);
         }
     }

@@ -23,6 +23,7 @@ use crate::event_loop::io::connects::Connecting;
 use crate::event_loop::io::sources::{Direction, SourceState};
 use crate::executor::budget;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 use crate::raw::stack_poll;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
@@ -81,7 +82,7 @@ use crate::sys::poller::{
 /// ```
 pub struct Source<T: AsSource> {
     core: HandleCore,
-    pub(super) state: Rc<SourceState>,
+    pub(super) state: Bound<Rc<SourceState>>,
     /// `None` once the source is closed: through `AsyncWrite`, which keeps the handle, or on drop.
     pub(super) registration: Option<Registration<T>>,
 }
@@ -124,7 +125,7 @@ impl<T: AsSource> Source<T> {
                 state.belongs_to_source(registration.raw(), interest);
                 Ok(Self {
                     core,
-                    state,
+                    state: Bound::new(state),
                     registration: Some(registration),
                 })
             }
@@ -148,7 +149,7 @@ impl<T: AsSource> Source<T> {
         Ok(Self {
             core,
             registration: Some(Registration::in_memory(loop_core.poller().clone(), source)),
-            state,
+            state: Bound::new(state),
         })
     }
 

@@ -18,6 +18,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::children::{ChildState, End};
 use crate::event_loop::io::wait_list::WaitKey;
 use crate::io::{PipeReader, PipeWriter};
+use crate::raw::bound::Bound;
 use crate::signal::SignalKind;
 use crate::sys::errno::cancelled;
 
@@ -63,7 +64,7 @@ pub struct Child {
     #[cfg(unix)]
     pub channel: Option<Channel>,
     core: HandleCore,
-    state: Rc<ChildState>,
+    state: Bound<Rc<ChildState>>,
     kill_on_drop: bool,
 }
 
@@ -76,7 +77,7 @@ impl Child {
             #[cfg(unix)]
             channel: None,
             core,
-            state,
+            state: Bound::new(state),
             kill_on_drop,
         }
     }

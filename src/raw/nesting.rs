@@ -4,6 +4,8 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
+use super::unwind::Steps;
+
 /// The number of nested drops after which the next one is deferred.
 const DEEPEST_DROP: u32 = 32;
 
@@ -81,18 +83,10 @@ impl Drop for EndOfDrop {
 }
 
 fn drop_deferred() {
-    struct GoOn;
-    impl Drop for GoOn {
-        fn drop(&mut self) {
-            drop_deferred();
-        }
-    }
     let next = || DEFERRED.try_with(|deferred| deferred.borrow_mut().pop());
-    while let Ok(Some(value)) = next() {
-        let after_panic = GoOn;
-        drop(value);
-        std::mem::forget(after_panic);
-    }
+    let mut steps = Steps::default();
+    steps.drop_each(std::iter::from_fn(|| next().ok().flatten()));
+    steps.end();
 }
 
 /// Calls `f`, unless too many calls of this function are nested already; then it returns `None`.

@@ -5,7 +5,7 @@
 //!   spawn ──> scheduled ── run ──> polled ── pending ──> waiting ── wake ──> scheduled
 //!                │                   │
 //!                │ dropped           └── ready, panic ──> Ended ── output taken ──> Taken
-//!                └──> Cancelled
+//!                └──> Cancelled, DropPanicked
 //! ```
 //!
 //! `async_task` owns the memory, the atomic state and the wakers. This module adds the following,
@@ -54,6 +54,11 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     fn schedule(runnable: Runnable<Self>);
     /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
+    /// Keeps, on the owner thread, the panic of a future that was dropped before it returned. It does
+    /// not panic.
+    fn keep(&self, payload: Payload);
+    /// Takes the panic that [`keep`](Self::keep) has kept for this task.
+    fn take_kept(&self) -> Option<Payload>;
     /// Notes a waker that awaits the output of a task, on the owner thread.
     fn awaited(_waker: &Waker) {}
     /// Forgets the [`Entry`] of a task, whose future was dropped. It is called once, on the owner
@@ -101,6 +106,9 @@ enum State {
     Ended,
     /// The future was dropped before it returned.
     Cancelled,
+    /// The future was dropped before it returned, and its drop panicked. The panic is
+    /// [kept](Local::keep) for the handle.
+    DropPanicked,
     /// The output was taken.
     Taken,
 }
@@ -302,7 +310,12 @@ impl<F: Future, L: Local> Drop for Tracked<'_, F, L> {
         #[cfg(debug_assertions)]
         meta.assert_owner();
         if let Err(payload) = self.drop_future(State::Cancelled) {
-            meta.report(payload);
+            if meta.is_detached.get() {
+                meta.report(payload);
+            } else {
+                meta.local.keep(payload);
+                meta.state.set(State::DropPanicked);
+            }
         }
         meta.local.ended(meta.slot);
         match meta.awaiter.take() {

@@ -15,6 +15,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::current;
 use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 use crate::executor::notes::TaskSet;
+use crate::raw::bound::Bound;
 use crate::task_info::Id;
 
 /// A set of tasks whose outputs are returned in the order of completion.
@@ -44,7 +45,7 @@ use crate::task_info::Id;
 /// ```
 pub struct JoinSet<T: 'static> {
     tasks: Slab<JoinHandle<T>>,
-    ended: Rc<RefCell<Ended>>,
+    ended: Bound<Rc<RefCell<Ended>>>,
 }
 
 /// State that the tasks share with the set.
@@ -103,7 +104,7 @@ impl<T: 'static> JoinSet<T> {
     pub fn new() -> Self {
         Self {
             tasks: Slab::new(),
-            ended: Rc::default(),
+            ended: Bound::new(Rc::default()),
         }
     }
 
@@ -222,7 +223,7 @@ impl<T: 'static> JoinSet<T> {
     pub fn detach_all(&mut self) {
         self.tasks.clear();
         // Reports of detached tasks go to the old state, which no set reads.
-        self.ended = Rc::default();
+        self.ended = Bound::new(Rc::default());
     }
 
     /// The number of tasks in the set, completed ones included until they are joined.

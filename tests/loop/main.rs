@@ -27,6 +27,7 @@ mod closing;
 mod contexts;
 mod embed;
 mod hooks;
+mod hostile_drops;
 mod island;
 mod job_handles;
 mod lanes;

@@ -240,16 +240,29 @@ fn a_future_whose_drop_panics_hurts_only_its_own_task() {
     let error = event_loop.block_on(handle.spawn(Explosive)).unwrap_err();
     assert_eq!(error.to_string(), "the task panicked: the drop");
 
-    // An aborted task: no handle can receive the panic.
+    // An aborted task: the handle receives the panic.
     let task = handle.spawn(async {
         let _bomb = Bomb;
         pending::<()>().await;
     });
     turn(&mut event_loop);
     task.abort();
-    assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "the drop");
-    assert!(event_loop.block_on(task).unwrap_err().is_cancelled());
+    event_loop.run(RunMode::NoWait).unwrap();
+    let error = event_loop.block_on(task).unwrap_err();
+    assert!(error.is_panic() && !error.is_cancelled());
+    assert_eq!(error.to_string(), "the task panicked: the drop");
     assert_eq!(handle.tasks().len(), 0);
+
+    // An aborted task that is not awaited: nobody else receives it.
+    let task = handle.spawn(async {
+        let _bomb = Bomb;
+        pending::<()>().await;
+    });
+    turn(&mut event_loop);
+    task.abort();
+    event_loop.run(RunMode::NoWait).unwrap();
+    drop(task);
+    assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "the drop");
 }
 
 #[test]

@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{Entry, Local, Meta, Payload, State};
+use crate::raw::bound::Stays;
 use crate::raw::nesting::drop_flat;
 
 /// Awaits the output of a task on its owner thread. It takes one word.
 pub(crate) struct Output<T: 'static, L: Local> {
     task: ManuallyDrop<Handle<T, L>>,
-    /// Makes the type neither `Send` nor `Sync`: it stays on the owner thread.
-    _local: PhantomData<*const ()>,
+    /// It stays on the owner thread.
+    _local: Stays,
 }
 
 /// The handle of `async_task`. Its `Drop` would cancel the task, so it is always
@@ -78,6 +79,10 @@ impl<T, L: Local> Output<T, L> {
                 waker.wake_by_ref();
                 Poll::Pending
             }
+            State::DropPanicked => {
+                self.meta().state.set(State::Taken);
+                Poll::Ready(self.local().take_kept().map(Err))
+            }
             State::Cancelled | State::Taken => Poll::Ready(None),
         }
     }
@@ -116,7 +121,7 @@ impl<T, L: Local> Drop for Output<T, L> {
         let task = unsafe { ManuallyDrop::take(&mut self.task) };
         match task.metadata().state.get() {
             State::Cancelled | State::Taken => task.detach(),
-            State::Alive | State::Ended => let_go(task),
+            State::Alive | State::Ended | State::DropPanicked => let_go(task),
         }
     }
 }
@@ -126,6 +131,12 @@ impl<T, L: Local> Drop for Output<T, L> {
 fn let_go<T: 'static, L: Local>(task: Handle<T, L>) {
     let meta = task.metadata();
     meta.is_detached.set(true);
+    if meta.state.get() == State::DropPanicked {
+        if let Some(payload) = meta.local.take_kept() {
+            meta.report(payload);
+        }
+        return task.detach();
+    }
     let is_alive = meta.state.get() == State::Alive;
     let own_waker = is_alive.then(|| Entry::of(meta).counted_waker());
     // The awaiter is dropped last: its drop is user code and may panic.
