@@ -93,11 +93,16 @@ impl Core {
         self.end_closes(&mut waiting);
         self.phases.clear_queues(&mut waiting);
         self.io.forget_deferred();
+        if let Some(wait) = self.chosen_wait() {
+            wait.drop_user_code();
+        }
         drop(self.executor.take_calls());
         // The drops above may have counted something again; a dropped loop has nothing alive.
         self.ledger.clear();
         // After the tasks of the loop, which may still use it.
-        self.shut_down_hook();
+        if let Some(wait) = self.chosen_wait() {
+            wait.shut_down(self.poller().is_inherited());
+        }
         for waker in waiting {
             quietly(|| waker.wake());
         }
@@ -118,7 +123,7 @@ impl Core {
             self.executor.wake_all();
             let mut sent = Vec::new();
             self.shared().inbox.take(&mut sent);
-            let mut messages = self.io.take_messages();
+            let mut messages = self.take_messages();
             messages.append(&mut sent);
             let mut woken = self.executor.take_tasks();
             for message in messages {
@@ -133,8 +138,17 @@ impl Core {
             drop_by_slot(woken);
         }
         self.shared().forget_registry();
-        others.append(&mut self.io.take_messages());
+        others.append(&mut self.take_messages());
         others
+    }
+
+    /// Takes the messages that are not delivered, in their order.
+    fn take_messages(&self) -> Vec<Message> {
+        let mut messages = self.io.take_messages();
+        if let Some(wait) = self.chosen_wait() {
+            messages.append(&mut wait.take_messages());
+        }
+        messages
     }
 
     /// Drops the contents of the lanes, because the program has exited.
