@@ -50,6 +50,8 @@
 //!   completes the close.
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
 //!   ready until the next poll phase (`io/deferred.rs`).
+//! - **Way to wait**: what waits in the poll phase: the kernel, a paused clock, another runtime, or
+//!   a test that shuffles orders (`wait.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).
 //! - **Extension**: the layer above that implements Node's API; the loop keeps its state
@@ -70,6 +72,7 @@ pub(crate) mod phases;
 pub(crate) mod report;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
+pub(crate) mod wait;
 mod watched;
 
 use std::rc::Rc;
@@ -121,7 +124,7 @@ pub enum RunMode {
 
 /// How long the poll phase of one turn may wait.
 #[derive(Clone, Copy)]
-enum Wait {
+enum MaxWait {
     No,
     /// Until an event, and at most until this time of the loop's clock.
     Until(Option<u64>),
@@ -277,9 +280,9 @@ impl Core {
         let can_sleep =
             !(WATCHED || self.phases.has_before_poll()) || self.run_before_poll::<WATCHED>();
         let wait = match mode {
-            RunMode::Default => Wait::Until(until),
-            RunMode::Once if can_sleep => Wait::Until(until),
-            RunMode::Once | RunMode::NoWait => Wait::No,
+            RunMode::Default => MaxWait::Until(until),
+            RunMode::Once if can_sleep => MaxWait::Until(until),
+            RunMode::Once | RunMode::NoWait => MaxWait::No,
         };
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);

@@ -100,7 +100,7 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::api::builder::Builder;
 use crate::event_loop::api::embed::Backend;
 use crate::event_loop::core::Core;
-use crate::event_loop::io::wait_hook::{WaitHook, with_hook};
+use crate::event_loop::wait::hook::{WaitHook, with_hook};
 use crate::sys::poller::HAS_TIMER;
 
 /// The longest time that tasks of tokio which never sleep keep the loop from its next turn, in

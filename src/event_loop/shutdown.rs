@@ -100,11 +100,16 @@ impl Core {
         steps.run(|| self.end_closes(&mut waiting));
         self.phases.clear_queues(&mut waiting, &mut steps);
         steps.run(|| self.io.forget_deferred());
+        if let Some(wait) = self.chosen_wait() {
+            steps.run(|| wait.drop_user_code());
+        }
         steps.drop_each(self.executor.take_calls().into_iter().flatten());
         // The drops above may have counted something again; a dropped loop has nothing alive.
         self.ledger.clear(&mut steps);
         // After the tasks of the loop, which may still use it.
-        steps.run(|| self.shut_down_hook());
+        if let Some(wait) = self.chosen_wait() {
+            steps.run(|| wait.shut_down(self.poller().is_inherited()));
+        }
         for waker in waiting {
             quietly(|| waker.wake());
         }
@@ -126,7 +131,7 @@ impl Core {
             self.executor.wake_all();
             let mut sent = Vec::new();
             self.shared().inbox.take(&mut sent);
-            let mut messages = self.io.take_messages();
+            let mut messages = self.take_messages();
             messages.append(&mut sent);
             let mut woken = self.executor.take_tasks();
             for message in messages {
@@ -141,8 +146,17 @@ impl Core {
             drop_by_slot(woken);
         }
         steps.run(|| self.shared().forget_registry());
-        others.append(&mut self.io.take_messages());
+        others.append(&mut self.take_messages());
         others
+    }
+
+    /// Takes the messages that are not delivered, in their order.
+    fn take_messages(&self) -> Vec<Message> {
+        let mut messages = self.io.take_messages();
+        if let Some(wait) = self.chosen_wait() {
+            messages.append(&mut wait.take_messages());
+        }
+        messages
     }
 
     /// Drops the contents of the lanes, because the program has exited.

@@ -91,7 +91,7 @@ impl<T: AsSource> Source<T> {
     /// Notes that this source and another one are the ends of a pair.
     #[cfg(all(unix, feature = "net"))]
     pub(crate) fn pair_with(&self, other: &Self) {
-        self.state.pair_with(&other.state);
+        self.loop_core().note_pair(&self.state, &other.state);
     }
 
     /// Registers `source` with the loop.
@@ -384,7 +384,9 @@ impl<T: AsSource> Source<T> {
         operation: &mut impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         loop {
-            self.state.count_attempt();
+            if self.state.is_asked() {
+                self.loop_core().note_attempt(&self.state);
+            }
             let done = match &self.registration {
                 Some(registration) => operation(registration.get()),
                 None => Err(closed_end()),
@@ -444,8 +446,7 @@ impl<T: AsSource> Source<T> {
     /// left, which this takes.
     #[inline(always)]
     pub(super) fn may_try(&self, direction: Direction) -> bool {
-        #[cfg(feature = "test-util")]
-        if self.state.is_shuffled.get() && self.is_told_to_wait(direction) {
+        if self.state.is_asked() && self.has_to_wait(direction) {
             return false;
         }
         if stack_poll::holds_back(self.state.is_ready(direction)) {
@@ -455,15 +456,16 @@ impl<T: AsSource> Source<T> {
             && (budget::take() || self.core.handle.core().defer(&self.state, direction))
     }
 
-    /// Asks whether an attempt on a shuffled loop would block, unless it was asked about already.
-    #[cfg(feature = "test-util")]
+    /// Asks the way to wait whether an attempt would block.
     #[cold]
-    fn is_told_to_wait(&self, direction: Direction) -> bool {
+    fn has_to_wait(&self, direction: Direction) -> bool {
         // Urgent data and hang-ups are no attempts, and their events come once.
         matches!(direction, Direction::Read | Direction::Write)
-            && !self.state.was_asked.take()
             && self.state.is_ready(direction)
-            && self.loop_core().would_block(&self.state, direction)
+            && self
+                .loop_core()
+                .ask_attempt(&self.state, direction, None)
+                .is_none()
     }
 
     /// Takes one operation from the budget of the running poll, for an operation without a system

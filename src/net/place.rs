@@ -15,9 +15,9 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use super::memory::Memory;
 use super::udp::UdpOptions;
 use crate::event_loop::api::loop_handle::LoopHandle;
-#[cfg(feature = "test-util")]
-use crate::event_loop::io::simulated::no_groups;
 use crate::io::Source;
+#[cfg(feature = "test-util")]
+use crate::shuffle::no_groups;
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::{Interest, impl_as_source};

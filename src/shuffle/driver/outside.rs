@@ -9,7 +9,7 @@ use crate::site::Site;
 
 impl Shuffled {
     /// Notes that the program uses something that cannot be repeated.
-    pub(in crate::event_loop::io) fn note_outside(&self, what: &'static str, site: Site) {
+    pub(super) fn add_outside(&self, what: &'static str, site: Site) {
         let mut outside = self.outside.borrow_mut();
         if !outside.contains(&(what, site)) {
             outside.push((what, site));
@@ -30,7 +30,7 @@ impl Core {
     /// Returns whether the signals that were caught are held back. The chooser is asked once for
     /// all that were caught since the last delivery.
     pub(super) fn holds_caught(&self, shuffled: &Shuffled) -> bool {
-        if !self.io.after_io.has_caught() {
+        if !self.has_caught() {
             shuffled.caught.set(None);
             return false;
         }
@@ -44,7 +44,7 @@ impl Core {
 
     /// Returns whether the signals that were caught are held back at the end of a wait. If not,
     /// they are delivered now, and the hold ends.
-    pub(in crate::event_loop::io) fn still_holds_caught(&self, shuffled: &Shuffled) -> bool {
+    pub(super) fn still_holds_caught(&self, shuffled: &Shuffled) -> bool {
         let holds = self.holds_caught(shuffled);
         if !holds {
             shuffled.caught.set(None);
@@ -66,19 +66,19 @@ impl Core {
     ///
     /// If one has.
     pub(super) fn refuse_strangers(&self) {
-        let stranger = self.io.shared.strangers.first();
+        let stranger = self.shared().strangers.first();
         assert!(stranger.is_none(), "{}", refusal(stranger));
     }
 
     /// Returns what a run that has ended says of other threads that have sent something.
     pub(crate) fn refused_stranger(&self) -> Option<String> {
-        let stranger = self.io.shared.strangers.first();
+        let stranger = self.shared().strangers.first();
         stranger.map(|_| refusal(stranger))
     }
 
     /// Returns what the program has used that cannot be repeated, one line each.
     pub(crate) fn used_outside(&self) -> Vec<String> {
-        let Some(shuffled) = &self.io.shuffled else {
+        let Some(shuffled) = self.shuffled() else {
             return Vec::new();
         };
         let outside = shuffled.outside.borrow();
@@ -86,15 +86,6 @@ impl Core {
             .iter()
             .map(|(what, site)| format!("{what} ({site})"))
             .collect()
-    }
-
-    /// Returns the line that created the source or poll handle of an event.
-    pub(super) fn site_of(&self, key: usize) -> Option<Site> {
-        if let Some(poll) = self.io.poll_handles.get(key) {
-            return Some(poll.header.site());
-        }
-        let sources = self.io.sources.hold();
-        sources.get(key).map(|source| source.header.site())
     }
 }
 

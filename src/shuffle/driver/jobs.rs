@@ -13,7 +13,7 @@ use crate::raw::unwind::quietly;
 impl Shuffled {
     /// Takes what jobs have sent, and what a seed holds back: also wakes, without which the tasks
     /// could not be dropped.
-    pub(in crate::event_loop::io) fn take_messages(&self) -> Vec<Message> {
+    pub(super) fn take_ends(&self) -> Vec<Message> {
         let ends = self.ends.take();
         ends.into_iter().flat_map(|held| held.what).collect()
     }
@@ -68,7 +68,7 @@ impl Core {
 
     /// Runs a job while this loop is not the current one, and returns the messages that it sends.
     fn run_job_apart(&self, job: Arc<dyn Job>) -> Vec<Message> {
-        let inbox = &self.io.shared.inbox;
+        let inbox = &self.shared().inbox;
         let was_pending = inbox.is_pending();
         let mut earlier = Vec::new();
         inbox.take(&mut earlier);
@@ -76,7 +76,7 @@ impl Core {
         current::apart(|| quietly(|| job.run()));
         let mut sent = Vec::new();
         inbox.take(&mut sent);
-        if !was_pending && !self.io.asyncs.any_sent() {
+        if !was_pending && !self.has_sent_asyncs() {
             // The messages are held, so nothing is pending.
             inbox.unpark();
         }
@@ -95,7 +95,7 @@ impl Core {
     pub(super) fn send_again(&self, messages: Vec<Message>) {
         for message in messages {
             // The loop is running, so its inbox is open.
-            let sent = self.io.shared.inbox.push(message);
+            let sent = self.shared().inbox.push(message);
             debug_assert!(sent.is_ok(), "the inbox of a running loop is open");
         }
     }

@@ -4,10 +4,13 @@
 //! tasks meanwhile. The loop knows nothing else of that runtime.
 #![allow(dead_code, reason = "only a feature above sets a hook")]
 
-use std::cell::{Cell, OnceCell};
+use std::any::Any;
+use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
+use super::{MakeWait, Wait};
+use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::keeper::Keeper;
@@ -55,10 +58,11 @@ pub(crate) trait WaitHook {
 /// Creates the hook of a new loop.
 pub(crate) type MakeHook = fn(&Rc<Core>) -> io::Result<Box<dyn WaitHook>>;
 
-#[derive(Default)]
-pub(super) struct HookSlot {
-    hook: OnceCell<Box<dyn WaitHook>>,
-    /// Whether the poller may have events that do not make its descriptor readable anew.
+/// The wait of a loop with a hook.
+struct HookedWait {
+    hook: Box<dyn WaitHook>,
+    /// Whether the poller may have events that do not make its descriptor readable anew: the hook
+    /// sees edges only.
     has_rest: Cell<bool>,
     /// Whether the last wait has brought nothing.
     was_quiet: Cell<bool>,
@@ -67,28 +71,110 @@ pub(super) struct HookSlot {
     last_visit: Cell<u64>,
 }
 
-impl Core {
-    /// Sets the hook of a new loop.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if the clock is paused; what `make` returns.
-    pub(in crate::event_loop) fn set_wait_hook(self: &Rc<Self>, make: MakeHook) -> io::Result<()> {
-        let hook = make(self)?;
-        if self.clock().is_paused() {
+/// Makes the way to wait of a loop with a hook.
+pub(crate) fn wait_by(make: MakeHook) -> MakeWait {
+    Box::new(move |core| {
+        let hook = make(core)?;
+        if core.clock().is_paused() {
             let text = cannot_pause(hook.name());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let is_first = self.io.hook.hook.set(hook).is_ok();
-        debug_assert!(is_first, "a loop has one hook");
-        // The poll phase tests one flag for the hook and for the subscribers.
-        self.io.after_io.note_use();
+        Ok(Some(Box::new(HookedWait {
+            hook,
+            has_rest: Cell::new(false),
+            was_quiet: Cell::new(false),
+            turns: Cell::new(0),
+            last_visit: Cell::new(0),
+        })))
+    })
+}
+
+impl Wait for HookedWait {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
+        if timeout == 0 || !core.shared().inbox.park() {
+            return core.looking(|| self.ask(core, Some(0), 0));
+        }
+        let timeout = (timeout != NEVER).then_some(timeout);
+        core.waiting(timeout, false, |timeout, now| self.ask(core, timeout, now))
+    }
+
+    fn note_quiet(&self) {
+        self.was_quiet.set(true);
+    }
+
+    fn note_rest(&self) {
+        self.has_rest.set(true);
+    }
+
+    fn runtime(&self) -> Option<&dyn WaitHook> {
+        Some(&*self.hook)
+    }
+
+    fn shut_down(&self, is_inherited: bool) {
+        self.hook.shut_down(is_inherited);
+    }
+}
+
+impl HookedWait {
+    /// Waits inside the hook, and asks the kernel only if its descriptor has become readable.
+    fn ask(&self, core: &Core, timeout: Option<u64>, now: u64) -> io::Result<()> {
+        core.poller().check_owner()?;
+        if self.is_poller_due(core, timeout, now) {
+            core.ask_kernel(Some(0))?;
+            if core.io.event_count() == BATCH {
+                self.note_rest();
+            }
+        } else {
+            core.io.clear_events();
+        }
         Ok(())
     }
 
+    /// Runs the hook; `now` is the time. Returns whether the poller has to be asked for events.
+    fn is_poller_due(&self, core: &Core, timeout: Option<u64>, now: u64) -> bool {
+        let was_quiet = self.was_quiet.take();
+        if timeout == Some(0) {
+            if self.is_visit_due(core) {
+                self.hook.visit();
+            }
+            return true;
+        }
+        if self.has_rest.take() {
+            self.hook.visit();
+            return true;
+        }
+        let until = timeout.map(|timeout| now.saturating_add(timeout));
+        let is_due = self.hook.wait(core, now, until, was_quiet);
+        self.turns.set(0);
+        is_due
+    }
+
+    /// Returns whether a turn that does not wait runs the hook: always if the caller of the turn
+    /// does not want to wait, and now and then if the loop has work of its own.
+    fn is_visit_due(&self, core: &Core) -> bool {
+        let now = core.clock().now();
+        let turns = self.turns.get() + 1;
+        self.turns.set(turns);
+        let is_due = turns >= TURNS_PER_VISIT
+            || now.saturating_sub(self.last_visit.get()) >= VISIT_INTERVAL
+            || !core.has_work_now();
+        if is_due {
+            self.turns.set(0);
+            self.last_visit.set(now);
+        }
+        is_due
+    }
+}
+
+impl Core {
+    /// Returns the runtime that waits in place of the poller.
     #[inline(always)]
     pub(in crate::event_loop) fn wait_hook(&self) -> Option<&dyn WaitHook> {
-        self.io.hook.hook.get().map(|hook| &**hook)
+        self.chosen_wait()?.runtime()
     }
 
     /// Returns whether tasks keep the loop alive that wait, or may wait, for the runtime of the
@@ -110,87 +196,15 @@ impl Core {
         })
     }
 
-    /// # Panics
-    ///
-    /// If the loop has a hook, whose runtime has timers of its own.
-    #[track_caller]
-    pub(crate) fn check_pause(&self) {
-        if let Some(hook) = self.wait_hook() {
-            panic!("{}", cannot_pause(hook.name()));
-        }
-    }
-
-    /// Waits inside the hook; `now` is the time. Returns whether the poller has to be asked for
-    /// events.
-    #[cold]
-    pub(super) fn wait_in_hook(
-        &self,
-        hook: &dyn WaitHook,
-        timeout: Option<u64>,
-        now: u64,
-    ) -> io::Result<bool> {
-        self.io.poller.check_owner()?;
-        let slot = &self.io.hook;
-        let was_quiet = slot.was_quiet.take();
-        if timeout == Some(0) {
-            if self.is_visit_due() {
-                hook.visit();
-            }
-            return Ok(true);
-        }
-        if slot.has_rest.take() {
-            hook.visit();
-            return Ok(true);
-        }
-        let until = timeout.map(|timeout| now.saturating_add(timeout));
-        let is_due = hook.wait(self, now, until, was_quiet);
-        slot.turns.set(0);
-        Ok(is_due)
-    }
-
-    /// Notes that the poller may have more events, if the last batch was full.
-    pub(super) fn note_full_batch(&self) {
-        if self.io.events.borrow().len() == BATCH {
-            self.note_rest();
-        }
-    }
-
-    /// Notes that the poller may have events that do not make its descriptor readable anew: the
-    /// hook sees edges only.
-    pub(super) fn note_rest(&self) {
-        self.io.hook.has_rest.set(true);
-    }
-
-    /// Notes that the last wait has brought nothing, and that another one follows.
-    pub(super) fn note_quiet_wait(&self) {
-        self.io.hook.was_quiet.set(true);
-    }
-
     /// Drains the lanes after a wait in which the runtime of the hook has woken something. To the
     /// loop, the wait was a callback. Returns the number of callbacks.
     #[cold]
-    pub(super) fn run_wakes_of_hook(&self) -> usize {
+    pub(in crate::event_loop) fn run_wakes_of_hook(&self) -> usize {
         let has_wakes = self.wait_hook().is_some() && !self.executor.are_lanes_empty();
         if has_wakes {
             self.dispatch(Phase::Poll, || Origin::new(Keeper::Runtime, None), || {});
         }
         usize::from(has_wakes)
-    }
-
-    /// Returns whether a turn that does not wait runs the hook: always if the caller of the turn
-    /// does not want to wait, and now and then if the loop has work of its own.
-    fn is_visit_due(&self) -> bool {
-        let (slot, now) = (&self.io.hook, self.clock().now());
-        let turns = slot.turns.get() + 1;
-        slot.turns.set(turns);
-        let is_due = turns >= TURNS_PER_VISIT
-            || now.saturating_sub(slot.last_visit.get()) >= VISIT_INTERVAL
-            || !self.has_work_now();
-        if is_due {
-            slot.turns.set(0);
-            slot.last_visit.set(now);
-        }
-        is_due
     }
 
     /// Returns when the poll phase has to end: zero for at once, `None` for never.
@@ -204,16 +218,10 @@ impl Core {
             (next, until) => next.or(until),
         }
     }
-
-    /// Ends the runtime of the hook when the loop is dropped.
-    pub(in crate::event_loop) fn shut_down_hook(&self) {
-        if let Some(hook) = self.wait_hook() {
-            hook.shut_down(self.io.poller.is_inherited());
-        }
-    }
 }
 
-fn cannot_pause(runtime: &str) -> String {
+/// Returns the text of the error for a loop with a runtime whose clock is to be paused.
+pub(super) fn cannot_pause(runtime: &str) -> String {
     format!(
         "the clock of a loop with {runtime} cannot be paused: the timers of {runtime} run in real time; use a loop \
          without it, or keep the clock running"

@@ -11,23 +11,31 @@
 //! never longer than something else can happen. What the phases do with it is not changed.
 
 mod jobs;
+pub(crate) mod network;
 mod outside;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::sources::{Direction, SourceState};
 use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Threads, Who};
+use crate::clock::NEVER;
 use crate::event_loop::core::Core;
+use crate::event_loop::io::sources::{Direction, SourceState};
+use crate::event_loop::wait::Wait;
 use crate::executor::message::Message;
 use crate::keeper::Keeper;
+use crate::label::{Label, Role};
 use crate::pool::{Class, Job, Pool};
 use crate::site::Site;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
 use crate::wire::Wire;
+
+/// The file that panics if the loop is stuck.
+pub(super) const FILE: &str = file!();
 
 /// The answers of a question about a delay.
 const DELAYS: usize = 4;
@@ -41,13 +49,15 @@ const MILLISECOND: u64 = 1_000_000;
 
 pub(crate) struct Shuffled {
     chooser: RefCell<Box<dyn Chooser>>,
-    pub(super) limits: Limits,
+    limits: Limits,
     /// The queue that stands for the pool: it has no threads.
     pool: Pool,
     /// The number of each source, by key, in the order of the first events.
     sources: RefCell<HashMap<usize, u32>>,
     jobs: Cell<u32>,
     moves: Cell<Moves>,
+    /// The source about whose next attempt was asked already.
+    asked: Cell<Option<usize>>,
     /// The readiness of sources for which an attempt was told that it would block.
     again: RefCell<Vec<Event>>,
     events: HeldList<RawEvent>,
@@ -56,7 +66,7 @@ pub(crate) struct Shuffled {
     /// What jobs have sent, job by job.
     ends: HeldList<Vec<Message>>,
     /// The network in memory.
-    pub(super) wire: RefCell<Wire>,
+    wire: RefCell<Wire>,
     /// How long the signals are held that were caught; `None` if that was not asked.
     caught: Cell<Option<Until>>,
     /// What the program uses that cannot be repeated.
@@ -152,6 +162,7 @@ impl Shuffled {
             sources: RefCell::default(),
             jobs: Cell::new(0),
             moves: Cell::default(),
+            asked: Cell::default(),
             again: RefCell::default(),
             events: RefCell::default(),
             window: RefCell::default(),
@@ -163,7 +174,7 @@ impl Shuffled {
     }
 
     /// Asks for one of `count` answers. A question with a single answer is not asked.
-    pub(super) fn ask(&self, question: &Question<'_>) -> usize {
+    fn ask(&self, question: &Question<'_>) -> usize {
         if question.count < 2 {
             return 0;
         }
@@ -226,7 +237,7 @@ impl Shuffled {
         ordered
     }
 
-    pub(super) fn source_number(&self, key: usize) -> Who {
+    fn source_number(&self, key: usize) -> Who {
         let mut sources = self.sources.borrow_mut();
         let next = u32::try_from(sources.len()).unwrap_or(u32::MAX);
         Who::Source(*sources.entry(key).or_insert(next))
@@ -271,7 +282,79 @@ impl Shuffled {
     }
 }
 
+impl Wait for Shuffled {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
+        let timeout = (timeout != NEVER).then_some(timeout);
+        core.waiting(timeout, true, |timeout, _| {
+            core.wait_shuffled(self, timeout)
+        })
+    }
+
+    fn attempt(
+        &self,
+        _: &Core,
+        source: &SourceState,
+        direction: Direction,
+        asked: Option<usize>,
+    ) -> Option<usize> {
+        match asked {
+            Some(asked) => {
+                let most = self.short_transfer(source, direction, asked);
+                self.asked.set(most.map(|_| source.key));
+                most
+            }
+            // The bytes of this attempt were asked about.
+            None if self.asked.take() == Some(source.key) => Some(0),
+            None => (self.ask_attempt(Kind::Attempt, source, direction, 2) != 1).then_some(0),
+        }
+    }
+
+    fn note_attempt(&self) {
+        self.asked.set(None);
+    }
+
+    fn note_outside(&self, what: &'static str, site: Site) {
+        self.add_outside(what, site);
+    }
+
+    fn holds_signals(&self, core: &Core) -> bool {
+        core.still_holds_caught(self)
+    }
+
+    fn label(&self, key: usize, role: Role) -> Option<Label> {
+        self.wire.borrow().label(key, role)
+    }
+
+    fn pool(&self) -> Option<&Pool> {
+        Some(&self.pool)
+    }
+
+    fn take_messages(&self) -> Vec<Message> {
+        self.take_ends()
+    }
+
+    fn drop_user_code(&self) {
+        // Nothing is borrowed while they are dropped.
+        let programs = self.wire.borrow_mut().take_programs();
+        drop(programs);
+    }
+}
+
 impl Core {
+    /// Returns the wait of a loop that is shuffled, or has a network in memory.
+    fn shuffled(&self) -> Option<&Shuffled> {
+        self.chosen_wait()?.as_any().downcast_ref()
+    }
+
+    /// Returns whether a test shuffles the order of the loop.
+    pub(crate) fn is_shuffled(&self) -> bool {
+        self.shuffled().is_some()
+    }
+
     /// Waits for events on a shuffled loop.
     ///
     /// # Panics
@@ -279,19 +362,15 @@ impl Core {
     /// If the loop is stuck: nothing can happen any more, it has made too many turns, or a drain of
     /// the lanes was too long.
     #[cold]
-    pub(super) fn wait_shuffled(
-        &self,
-        shuffled: &Shuffled,
-        timeout: Option<u64>,
-    ) -> io::Result<()> {
+    fn wait_shuffled(&self, shuffled: &Shuffled, timeout: Option<u64>) -> io::Result<()> {
         let limit = shuffled.limits.max_turns;
         assert!(
-            self.turns.get() <= limit,
+            self.turn_count() <= limit,
             "the loop has made {limit} turns, and the program has not ended"
         );
         if let Some(limit) = shuffled.limits.max_drain {
             assert!(
-                self.executor.budget_hits() == 0,
+                self.executor().budget_hits() == 0,
                 "a drain of the lanes has run {limit} ticks and microtasks, and has not ended"
             );
         }
@@ -304,8 +383,8 @@ impl Core {
             self.deliver_ends(shuffled);
             let has_events = self.deliver_events(shuffled);
             let has_work = has_events
-                || self.io.shared.inbox.is_pending()
-                || self.io.after_io.has_pending() && !self.holds_caught(shuffled)
+                || self.shared().inbox.is_pending()
+                || self.has_after_io() && !self.holds_caught(shuffled)
                 || timeout == Some(0);
             if has_work {
                 return Ok(());
@@ -343,7 +422,7 @@ impl Core {
 
     fn moment(&self, shuffled: &Shuffled) -> Moment {
         Moment {
-            turn: self.turns.get(),
+            turn: self.turn_count(),
             moves: shuffled.moves.get(),
             now: self.clock().read(),
         }
@@ -370,7 +449,7 @@ impl Core {
         self.clock().advance_to(time);
         shuffled.moves.set(Moves {
             count: shuffled.moves.get().count + 1,
-            turn: self.turns.get(),
+            turn: self.turn_count(),
         });
     }
 
@@ -385,7 +464,7 @@ impl Core {
     fn hold_batch(&self, shuffled: &Shuffled) {
         let again = shuffled.again.take().into_iter();
         let simulated = again.chain(self.take_simulated(shuffled));
-        let batch = self.io.events.borrow_mut().take_all();
+        let batch = self.take_events();
         for event in simulated.map(RawEvent::of).chain(batch) {
             let key = event.key();
             if key == NOTIFY_KEY {
@@ -399,7 +478,7 @@ impl Core {
             drop(held);
             let who = shuffled.source_number(key);
             let about = About(self.site_of(key));
-            let kind = if self.io.after_io.owns_event(key) {
+            let kind = if self.is_exit(key) {
                 Kind::Exit
             } else {
                 Kind::Delay
@@ -422,7 +501,7 @@ impl Core {
         }
         let batch = shuffled.order(Kind::Event, over);
         let batch = batch.into_iter().map(|held| held.what);
-        self.io.events.borrow_mut().put_all(batch);
+        self.put_events(batch);
         self.wake_for_nothing(shuffled);
         true
     }
@@ -431,7 +510,7 @@ impl Core {
     /// of another thread does, with a drain of the lanes after it: a task that was in the lane when
     /// an event is dispatched would be polled before the oldest waiter of the event.
     fn wake_for_nothing(&self, shuffled: &Shuffled) {
-        let tasks = self.executor.task_count();
+        let tasks = self.executor().task_count();
         let answer = shuffled.ask(&Question {
             kind: Kind::Wake,
             who: None,
@@ -441,16 +520,44 @@ impl Core {
         });
         let waker = answer
             .checked_sub(1)
-            .and_then(|nth| self.executor.waker_of_nth(nth));
+            .and_then(|nth| self.executor().waker_of_nth(nth));
         if let Some(waker) = waker {
             self.send_again(vec![Message::Call(Box::new(|| waker.wake()))]);
         }
     }
 
-    /// Asks how many of `asked` bytes an attempt to read or write takes; `None` if it would block.
-    /// Then the source is not ready until an event says so again.
-    #[cold]
-    pub(crate) fn nibble(
+    /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.
+    fn wait_for_outside(&self, shuffled: &Shuffled) -> io::Result<()> {
+        const OUTSIDE: [Keeper; 6] = [
+            Keeper::Async,
+            Keeper::Io,
+            Keeper::Poll,
+            Keeper::Signal,
+            Keeper::Child,
+            Keeper::Watch,
+        ];
+        let awaits = |kind: &Keeper| match kind {
+            // Whatever a socket in memory could wait for has happened.
+            Keeper::Io => self.awaits_kernel(),
+            kind => self.count_keepers(*kind) > 0,
+        };
+        let may_hear = shuffled.limits.threads == Threads::Allow;
+        if (may_hear || OUTSIDE.iter().any(awaits)) && self.shared().inbox.park() {
+            self.ask_kernel(Some(shuffled.limits.stall))?;
+        }
+        let is_dead =
+            !self.has_events() && !self.shared().inbox.is_pending() && !self.has_after_io();
+        assert!(!is_dead, "{DEAD_END}");
+        self.refuse_strangers();
+        // The events are delivered as they came: what is outside cannot be repeated.
+        Ok(())
+    }
+}
+
+impl Shuffled {
+    /// Chooses how many of the requested bytes an attempt transfers; `None` if it would block. Then
+    /// the source is not ready until an event reports it again.
+    fn short_transfer(
         &self,
         source: &SourceState,
         direction: Direction,
@@ -468,12 +575,6 @@ impl Core {
         }
     }
 
-    /// Asks whether an attempt that moves no bytes would block.
-    #[cold]
-    pub(crate) fn would_block(&self, source: &SourceState, direction: Direction) -> bool {
-        self.ask_attempt(Kind::Attempt, source, direction, 2) == 1
-    }
-
     fn ask_attempt(
         &self,
         kind: Kind,
@@ -481,67 +582,27 @@ impl Core {
         direction: Direction,
         count: usize,
     ) -> usize {
-        let Some(shuffled) = &self.io.shuffled else {
-            return 0;
-        };
-        let answer = shuffled.ask(&Question {
+        let answer = self.ask(&Question {
             kind,
-            who: Some(shuffled.source_number(source.key)),
+            who: Some(self.source_number(source.key)),
             count,
             among: &[],
-            about: &About(Some(source.header.site)),
+            about: &About(Some(source.header.site())),
         });
         if answer == 1 {
             // The bits that an edge reports once, such as EOF, stay.
             source.defer(direction);
-            shuffled.again.borrow_mut().push(Event {
+            self.again.borrow_mut().push(Event {
                 key: source.key,
                 ready: direction.ready(),
             });
         }
         answer
     }
-
-    /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.
-    fn wait_for_outside(&self, shuffled: &Shuffled) -> io::Result<()> {
-        const OUTSIDE: [Keeper; 6] = [
-            Keeper::Async,
-            Keeper::Io,
-            Keeper::Poll,
-            Keeper::Signal,
-            Keeper::Child,
-            Keeper::Watch,
-        ];
-        let awaits = |kind: &Keeper| match kind {
-            // Whatever a socket in memory could wait for has happened.
-            Keeper::Io => self.awaits_kernel(),
-            kind => self.ledger.count(*kind) > 0,
-        };
-        let may_hear = shuffled.limits.threads == Threads::Allow;
-        if (may_hear || OUTSIDE.iter().any(awaits)) && self.io.shared.inbox.park() {
-            self.ask_kernel(Some(shuffled.limits.stall))?;
-        }
-        let is_dead = self.io.events.borrow().is_empty()
-            && !self.io.shared.inbox.is_pending()
-            && !self.io.after_io.has_pending();
-        assert!(!is_dead, "{DEAD_END}");
-        self.refuse_strangers();
-        // The events are delivered as they came: what is outside cannot be repeated.
-        Ok(())
-    }
-
-    /// Returns whether a task waits for a descriptor of the kernel.
-    fn awaits_kernel(&self) -> bool {
-        let sources = self.io.sources.list();
-        let is_awaited = |source: &SourceState| source.header.active.get() || source.has_request();
-        sources
-            .iter()
-            .any(|source| source.descriptor().is_some() && is_awaited(source))
-    }
 }
 
 /// The text of the panic of a loop that can only wait for ever.
-pub(crate) const DEAD_END: &str =
+pub(super) const DEAD_END: &str =
     "nothing can happen any more, and the main future has not returned";
 
 /// Names the line that created a source.

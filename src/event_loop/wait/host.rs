@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::io;
 
-use super::wait_hook::in_context;
+use super::hook::in_context;
 use crate::clock::NEVER;
 use crate::event_loop::api::embed::{Backend, NextWait};
 use crate::event_loop::core::Core;
@@ -31,7 +31,7 @@ struct Inside<'a>(&'a Core);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        let host = &self.0.io.host;
+        let host = &self.0.waits.host;
         host.depth.set(host.depth.get() - 1);
         if host.depth.get() == 0 && host.is_embedded.get() {
             host.is_left.set(true);
@@ -46,7 +46,7 @@ impl Core {
     /// for what `body` leaves behind.
     #[inline]
     pub(in crate::event_loop) fn inside<R>(&self, body: impl FnOnce() -> R) -> R {
-        let host = &self.io.host;
+        let host = &self.waits.host;
         host.depth.set(host.depth.get() + 1);
         host.is_left.set(false);
         let _inside = Inside(self);
@@ -59,7 +59,7 @@ impl Core {
     /// Returns the descriptor for a host that drives the loop. From now on the descriptor is
     /// readable when a turn is due.
     pub(in crate::event_loop) fn embed(&self) -> io::Result<Backend> {
-        let (io, host) = (&self.io, &self.io.host);
+        let host = &self.waits.host;
         if self.wait_hook().is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -68,26 +68,26 @@ impl Core {
         }
         if HAS_TIMER && !host.is_embedded.get() {
             // Creates the timer, which can fail only now.
-            io.poller.set_timer(Some(NEVER))?;
-            io.poller.set_timer(None)?;
+            self.poller().set_timer(Some(NEVER))?;
+            self.poller().set_timer(None)?;
         }
         host.is_embedded.set(true);
         if host.depth.get() == 0 {
             host.is_left.set(true);
             self.arm_for_host();
         }
-        Ok(Backend::of(&io.poller))
+        Ok(Backend::of(self.poller()))
     }
 
     /// Returns whether a host drives the loop.
     pub(in crate::event_loop) fn is_embedded(&self) -> bool {
-        self.io.host.is_embedded.get()
+        self.waits.host.is_embedded.get()
     }
 
     /// Lets a host that waits for the descriptor know what was queued or started outside of a turn.
     #[inline(always)]
     pub(crate) fn tell_host(&self) {
-        if self.io.host.is_left.get() {
+        if self.waits.host.is_left.get() {
             self.arm_for_host();
         }
     }
@@ -95,12 +95,12 @@ impl Core {
     /// Makes the descriptor readable when the next turn is due.
     #[cold]
     fn arm_for_host(&self) {
-        if self.is_closed() || self.io.poller.is_inherited() {
+        if self.is_closed() || self.poller().is_inherited() {
             return;
         }
         let set = match self.next_wait() {
             NextWait::Now => {
-                self.io.shared.inbox.signal();
+                self.shared().inbox.signal();
                 return;
             }
             NextWait::Timeout(_) if HAS_TIMER && !self.clock().is_paused() => {
@@ -112,16 +112,16 @@ impl Core {
         };
         if set.is_err() {
             // Too many turns are better than none.
-            self.io.shared.inbox.signal();
+            self.shared().inbox.signal();
         }
     }
 
     /// Sets the timer of the poller to `due`, unless it is set so.
     fn set_timer(&self, due: u64, now: u64) -> io::Result<()> {
-        let timer = &self.io.host.timer;
+        let timer = &self.waits.host.timer;
         if timer.get() != due || timer.get() <= now {
             let delay = due.saturating_sub(now);
-            self.io.poller.set_timer(Some(delay))?;
+            self.poller().set_timer(Some(delay))?;
             timer.set(due);
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Core {
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn wake_by(&self, due: u64, now: u64) {
         if !self.has_timer_between(now, due) && self.set_timer(due, now).is_err() {
-            self.io.shared.inbox.signal();
+            self.shared().inbox.signal();
         }
     }
 
@@ -141,25 +141,25 @@ impl Core {
     /// latest. If it is past by now, it has fired after `start`.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn has_timer_between(&self, start: u64, end: u64) -> bool {
-        let timer = self.io.host.timer.get();
+        let timer = self.waits.host.timer.get();
         timer > start && timer <= end
     }
 
     /// Returns whether the timer of the poller is not set, or has fired.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn has_timer_fired(&self) -> bool {
-        self.io.host.timer.get() <= self.clock().read()
+        self.waits.host.timer.get() <= self.clock().read()
     }
 
     /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
-    pub(super) fn forget_timer(&self) {
-        self.io.host.timer.set(0);
+    pub(in crate::event_loop) fn forget_timer(&self) {
+        self.waits.host.timer.set(0);
         self.tell_host();
     }
 
     fn clear_timer(&self) -> io::Result<()> {
-        if self.io.host.timer.replace(0) > self.clock().read() {
-            self.io.poller.set_timer(None)?;
+        if self.waits.host.timer.replace(0) > self.clock().read() {
+            self.poller().set_timer(None)?;
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
-use super::sources::Direction;
 use crate::event_loop::core::Core;
+use crate::event_loop::io::sources::Direction;
 use crate::sys::clock::Stopwatch;
 use crate::sys::ends::Ends;
 use crate::sys::poller::{self, RawSource, Ready};
@@ -19,8 +19,8 @@ use crate::sys::poller::{self, RawSource, Ready};
 /// How long the loop waits for the outside in real time, unless told otherwise.
 const PATIENCE: u64 = 5_000_000_000;
 
-/// The patience of a loop with its peers outside.
-pub(super) struct Outside {
+/// What a paused clock knows of the peers of its loop, and its patience with those outside.
+pub(super) struct Peers {
     /// How long the loop waits in real time for what it awaits, in nanoseconds.
     patience: Cell<u64>,
     /// How much of that it has waited, since what it awaits has changed or has answered.
@@ -29,16 +29,43 @@ pub(super) struct Outside {
     awaited: Cell<u64>,
     /// The keys of the sources that it awaits.
     keys: RefCell<Vec<usize>>,
+    /// How often the loop has tried to read or write, by key.
+    attempts: RefCell<HashMap<usize, u32>>,
+    /// The sources that were made as pairs, by key.
+    pairs: RefCell<HashMap<usize, usize>>,
 }
 
-impl Default for Outside {
+impl Default for Peers {
     fn default() -> Self {
         Self {
             patience: Cell::new(PATIENCE),
             spent: Cell::new(0),
             awaited: Cell::new(0),
             keys: RefCell::default(),
+            attempts: RefCell::default(),
+            pairs: RefCell::default(),
         }
+    }
+}
+
+impl Peers {
+    /// Counts an attempt to read or write.
+    pub(super) fn count_attempt(&self, key: usize) {
+        let mut attempts = self.attempts.borrow_mut();
+        let count = attempts.entry(key).or_default();
+        *count = count.wrapping_add(1);
+    }
+
+    /// Notes that the sources with these keys are the ends of a pair.
+    pub(super) fn note_pair(&self, one: usize, other: usize) {
+        self.pairs.borrow_mut().extend([(one, other), (other, one)]);
+    }
+
+    /// Forgets the sources that are not registered any more.
+    fn retain(&self, known: &[Known]) {
+        let is_known = |key: &usize| known.iter().any(|one| one.key == *key);
+        self.attempts.borrow_mut().retain(|key, _| is_known(key));
+        self.pairs.borrow_mut().retain(|key, _| is_known(key));
     }
 }
 
@@ -71,14 +98,14 @@ struct Known {
 impl Core {
     /// Sets how long a paused clock waits in real time for what is outside of the loop.
     pub(crate) fn set_patience(&self, nanoseconds: u64) {
-        self.io.outside.patience.set(nanoseconds);
+        self.waits.paused.peers.patience.set(nanoseconds);
     }
 
     /// Waits for what is outside of the loop, in real time: up to `timeout` nanoseconds, and no
     /// longer than the patience lasts; and for late reports of what is inside. Returns whether
     /// something has arrived.
-    pub(super) fn hears_from_peers(&self, timeout: u64) -> io::Result<bool> {
-        let outside = &self.io.outside;
+    pub(crate) fn hears_from_peers(&self, timeout: u64) -> io::Result<bool> {
+        let outside = &self.waits.paused.peers;
         let patience = outside.patience.get();
         if patience == 0 {
             return Ok(false);
@@ -103,12 +130,7 @@ impl Core {
             return Ok(has_arrived);
         }
         let keys = outside.keys.borrow();
-        let has_answered = self
-            .io
-            .events
-            .borrow()
-            .keys()
-            .any(|key| keys.contains(&key));
+        let has_answered = self.io.has_event_of(&keys);
         outside.spent.set(if has_answered {
             0
         } else {
@@ -120,7 +142,7 @@ impl Core {
     /// Waits for an event or a message, up to `limit` nanoseconds. Returns whether there is one.
     fn listen(&self, limit: u64) -> io::Result<bool> {
         let watch = Stopwatch::new();
-        let is_parked = self.io.shared.inbox.park();
+        let is_parked = self.shared().inbox.park();
         loop {
             let waited = watch.elapsed();
             if waited >= limit {
@@ -138,6 +160,7 @@ impl Core {
     /// was awaited before.
     fn awaited_peers(&self) -> Awaited {
         let known = self.known_descriptors();
+        self.waits.paused.peers.retain(&known);
         let (mut keys, mut awaited_inside) = (Vec::new(), Vec::new());
         let mut hasher = DefaultHasher::new();
         if known.iter().any(|one| one.is_awaited) {
@@ -147,7 +170,7 @@ impl Core {
                     awaited_inside.extend(one.waits_for.map(|ready| (one.source, ready)));
                 } else {
                     keys.push(one.key);
-                    // What hears from any peer may serve peers inside: an attempt tells nothing.
+                    // A socket for any peer may serve peers inside: an attempt proves nothing.
                     let is_open = matches!(one.ends, Ends::Open { .. }) && !one.only_writes;
                     (one.key, (!is_open).then_some(one.attempts)).hash(&mut hasher);
                 }
@@ -155,10 +178,10 @@ impl Core {
         }
         // Children, and the tasks of another runtime, which wait for its own sources.
         let others =
-            self.io.after_io.awaited() + self.wait_hook().map_or(0, |hook| hook.task_count());
+            self.io.awaited_children() + self.wait_hook().map_or(0, |hook| hook.task_count());
         others.hash(&mut hasher);
         let is_awaited = others > 0 || !keys.is_empty();
-        let outside = &self.io.outside;
+        let outside = &self.waits.paused.peers;
         if is_awaited && outside.awaited.replace(hasher.finish()) != hasher.finish() {
             outside.spent.set(0);
         }
@@ -170,7 +193,9 @@ impl Core {
     }
 
     fn known_descriptors(&self) -> Vec<Known> {
-        let sources = self.io.sources.list();
+        let peers = &self.waits.paused.peers;
+        let (attempts, pairs) = (peers.attempts.borrow(), peers.pairs.borrow());
+        let sources = self.io.sources();
         let sources = sources.iter().filter_map(|source| {
             let reads = [Direction::Read, Direction::Priority, Direction::HangUp];
             let is_read = reads
@@ -188,13 +213,13 @@ impl Core {
                 source: descriptor,
                 ends: Ends::of(descriptor),
                 waits_for,
-                twin: source.twin.get(),
+                twin: pairs.get(&source.key).copied(),
                 is_awaited: (is_read || is_written) && source.header.referenced.get(),
                 only_writes: is_written && !is_read,
-                attempts: source.attempts.get(),
+                attempts: attempts.get(&source.key).copied().unwrap_or(0),
             })
         });
-        let polled = self.io.poll_handles.list();
+        let polled = self.io.poll_handles();
         let polled = polled.iter().filter_map(|poll| {
             Some(Known {
                 key: poll.key()?,

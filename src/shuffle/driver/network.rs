@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 
-use super::shuffled::Shuffled;
+use super::Shuffled;
 use crate::choices::{Kind, Question, Who};
 use crate::event_loop::core::Core;
 use crate::sys::poller::Event;
@@ -20,7 +20,7 @@ const NO_GROUPS: &str = "the network in memory has no multicast and no broadcast
 impl Core {
     /// Returns the network in memory, if the loop has one.
     pub(crate) fn network(&self) -> Option<&RefCell<Wire>> {
-        let shuffled = self.io.shuffled.as_ref()?;
+        let shuffled = self.shuffled()?;
         shuffled.limits.has_network.then_some(&shuffled.wire)
     }
 
@@ -129,7 +129,7 @@ impl Core {
 
     /// Asks the chooser of a shuffled loop. A loop that draws has no chooser to ask.
     fn ask_network(&self, kind: Kind, key: Option<usize>, count: u64, about: &str) -> u64 {
-        let Some(shuffled) = &self.io.shuffled else {
+        let Some(shuffled) = self.shuffled() else {
             return 0;
         };
         let who: Option<Who> = key.map(|key| shuffled.source_number(key));
