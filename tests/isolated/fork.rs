@@ -395,7 +395,7 @@ fn the_children_of_the_parent_are_none_of_the_forked_process() {
                 finish(&mut event_loop);
             })
             .join();
-            child.kill().unwrap();
+            child.start_kill().unwrap();
             let status = event_loop.block_on(child.exited()).unwrap();
             assert_eq!(status.code(), None, "killed by the parent, not before");
         },
