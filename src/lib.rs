@@ -207,6 +207,7 @@ pub mod node;
 pub mod tokio;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
+mod unwind_safe;
 
 /// Runs an `async fn main` on an event loop until it completes.
 ///
