@@ -6,7 +6,8 @@
 //! not noted, so that a program without such wakers pays for one comparison.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
+use std::sync::Weak;
 use std::task::Waker;
 
 use super::Executor;

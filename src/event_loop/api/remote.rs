@@ -13,6 +13,7 @@ use crate::executor::join::{JoinError, JoinHandle};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
 use crate::raw::nesting::Flat;
+use crate::task_info::Id;
 
 /// A handle to a loop for any thread; cheap to clone.
 ///
@@ -65,12 +66,14 @@ impl Remote {
     {
         let site = std::panic::Location::caller();
         let state = Arc::new(Mutex::new(State::default()));
-        let sender = Sender {
+        let mut sender = Sender {
             state: state.clone(),
+            id: Id::NONE,
         };
         self.call(move || {
             let core = LoopHandle::current().core().clone();
             let task = core.executor.spawn(async move { make().await }, site, None);
+            sender.id = task.id();
             let forward = Forward { task, sender };
             drop(core.executor.spawn(forward, site, None));
         })?;
@@ -198,6 +201,8 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
 /// sent.
 struct Sender<T: 'static> {
     state: Arc<Mutex<State<T>>>,
+    /// The task, once it was spawned.
+    id: Id,
 }
 
 impl<T: 'static> Sender<T> {
@@ -218,7 +223,7 @@ impl<T: 'static> Sender<T> {
 
 impl<T: 'static> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.send(Err(JoinError::cancelled()));
+        self.send(Err(JoinError::cancelled(self.id)));
     }
 }
 

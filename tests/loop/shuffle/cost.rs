@@ -59,7 +59,7 @@ fn cpu_time(body: impl FnOnce()) -> Duration {
 
 fn plain_runs() {
     for _ in 0..RUNS {
-        let mut event_loop = Builder::new().start_paused(true).build().unwrap();
+        let event_loop = Builder::new().start_paused(true).build().unwrap();
         event_loop.block_on(program());
     }
 }
