@@ -222,6 +222,10 @@ impl File {
     /// })
     /// # }
     /// ```
+    #[expect(
+        clippy::result_large_err,
+        reason = "the file comes back, by the signature of tokio"
+    )]
     #[inline]
     pub fn try_into_std(self) -> Result<std::fs::File, Self> {
         let is_at_rest = self.cursor.borrow_mut().comes_to_rest(&self.shared);

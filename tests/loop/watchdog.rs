@@ -253,7 +253,7 @@ fn a_stall_is_printed_with_the_function_that_blocks() {
     }
 
     let body = || {
-        let mut event_loop = Builder::new()
+        let event_loop = Builder::new()
             .watchdog(Watchdog::new(LIMIT))
             .build()
             .unwrap();

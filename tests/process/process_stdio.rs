@@ -163,7 +163,7 @@ fn libuv_spawn_inherit_streams() {
             .stdout(writer.into_owned_fd().unwrap());
         let mut child = command.spawn().unwrap();
         drop(command);
-        futures::AsyncWriteExt::write_all(&mut &ours, b"through")
+        AsyncWriteExt::write_all(&mut &ours, b"through")
             .await
             .unwrap();
         ours.shutdown(net::Shutdown::Write).unwrap();
