@@ -43,18 +43,18 @@ use crate::time;
 /// tokio. These need [the runtime inside the loop](crate::tokio), feature `tokio-rt`; without it
 /// they panic with "there is no reactor running".
 ///
-/// | layer or service | needs tokio for | on the bare loop |
+/// | layer or service | needs | on the bare loop |
 /// |---|---|---|
-/// | `timeout` of tower and tower-http | its timer | [`TimeoutLayer`](super::TimeoutLayer) |
-/// | `RequestBodyTimeoutLayer`, `ResponseBodyTimeoutLayer` | its timer | [`timeout`](time::timeout) around the body |
-/// | `rate_limit`, `hedge`, `retry` with a backoff | its timer | [`sleep`](time::sleep()) in a service of your own |
-/// | `buffer`, `spawn_ready` | a task | `concurrency_limit`; a service of the loop is cloned |
-/// | `ServeDir`, `ServeFile` | its threads for files | [`fs`](crate::fs) in a handler |
-/// | `Sse::keep_alive` of axum | its timer | a stream with an [`interval`](time::interval) |
+/// | `timeout` of tower and tower-http | a timer | [`TimeoutLayer`](super::TimeoutLayer) |
+/// | `RequestBodyTimeoutLayer`, that of responses | a timer | [`timeout`](time::timeout) |
+/// | `rate_limit`, `hedge`, backoff of `retry` | a timer | [`sleep`](time::sleep()) |
+/// | `Sse::keep_alive` of axum | a timer | a stream with an [`interval`](time::interval) |
+/// | `buffer`, `spawn_ready` | a task | `concurrency_limit`, and a clone of the service |
+/// | `ServeDir`, `ServeFile` | threads for files | [`fs`](crate::fs) in a handler |
 ///
 /// All others that tower and tower-http have need no runtime, among them `concurrency_limit`,
-/// `load_shed`, `filter`, `map_*`, `catch_panic`, `compression`, `cors`, `limit`, `sensitive_headers`,
-/// `set_header`, `trace` and `validate_request`.
+/// `load_shed`, `filter`, `map_*`, `catch_panic`, `compression`, `cors`, `limit`, `set_header`,
+/// `sensitive_headers`, `trace` and `validate_request`.
 ///
 /// # Errors
 ///

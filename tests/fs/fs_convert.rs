@@ -109,10 +109,11 @@ fn a_file_whose_write_has_failed_stays_until_the_error_is_known() {
 #[cfg(unix)]
 #[test]
 fn bytes_that_were_read_from_a_pipe_keep_the_file_until_they_are_used() {
-    let (reader, mut writer) = std::io::pipe().unwrap();
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    let mut writer = fs::File::from(writer);
     writer.write_all(b"0123456789").unwrap();
     block_on(async {
-        let mut file = File::from(std::os::fd::OwnedFd::from(reader));
+        let mut file = File::from(reader);
         assert!(!file.fill_buf().await.unwrap().is_empty());
         let mut file = file.try_into_std().expect_err("they cannot be put back");
         let mut digits = [0; 10];
