@@ -37,7 +37,7 @@ fn compute(time: Duration) {
 
 fn main() -> std::io::Result<()> {
     let recorder = Recorder::new().on_slow(|period| println!("phaseloop: {period}"));
-    let mut event_loop = Builder::new().record(recorder.clone()).build()?;
+    let event_loop = Builder::new().record(recorder.clone()).build()?;
     let metrics = event_loop.block_on(async {
         let mut tasks = JoinSet::new();
         for _ in 0..100 {

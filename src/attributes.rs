@@ -64,7 +64,7 @@ pub fn run<F: Future>(builder: Builder, future: F) -> F::Output {
 /// the report of the loop.
 #[track_caller]
 pub fn test<F: Future>(builder: Builder, timeout: Option<Duration>, future: F) -> F::Output {
-    let mut event_loop = build(builder);
+    let event_loop = build(builder);
     let _watch = timeout.map(|timeout| Watch::start(timeout, event_loop.remote()));
     event_loop.block_on(future)
 }

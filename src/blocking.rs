@@ -136,7 +136,7 @@ impl LoopHandle {
         T: Send + 'static,
     {
         if self.is_closed() {
-            return JoinHandle::never_started();
+            return JoinHandle::never_started(self.core().executor().new_job_id());
         }
         let site = Location::caller();
         match self.spawn_job(class, site, job) {

@@ -240,7 +240,7 @@ impl Executor {
         F::Output: 'static,
     {
         if self.is_closed.get() {
-            return JoinHandle::never_started();
+            return JoinHandle::never_started(self.new_job_id());
         }
         let (runnable, output) = self.tasks.insert(name, |id, slot| {
             let local = Local {

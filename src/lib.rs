@@ -74,7 +74,8 @@
 //! - [`probe`]: an observer of phases, callbacks and task polls.
 //! - [`shuffle`], [`sim`]: for tests, the orders that a loop may meet, by seed, and a network in
 //!   memory.
-//! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates), and
+//! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates),
+//!   [a loop below your library](guide::libraries), and
 //!   [testing what you cannot see](guide::orders).
 //!
 //! # What you can rely on
@@ -210,6 +211,7 @@ pub mod node;
 pub mod tokio;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
+mod unwind_safe;
 
 /// Runs an `async fn main` on an event loop until it completes.
 ///

@@ -46,6 +46,8 @@
 mod channel;
 mod child;
 mod command;
+#[cfg(unix)]
+mod stdio;
 
 use std::io;
 

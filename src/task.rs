@@ -210,12 +210,12 @@ impl<'a> Builder<'a> {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.spawn_on(&LoopHandle::current(), future)
+        self.spawn_on(future, &LoopHandle::current())
     }
 
     /// Spawns the task on a given loop.
     #[track_caller]
-    pub fn spawn_on<F>(self, handle: &LoopHandle, future: F) -> JoinHandle<F::Output>
+    pub fn spawn_on<F>(self, future: F, handle: &LoopHandle) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,

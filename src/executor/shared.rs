@@ -24,6 +24,9 @@ pub(crate) type Runnable = task::Runnable<Local>;
 /// A live task, as the registry keeps it.
 pub(crate) type Entry = task::Entry<Local>;
 
+/// A reference to a task for any thread.
+pub(crate) type TaskRef = task::TaskRef<Local>;
+
 /// The receiving side of a task's output.
 pub(crate) type Output<T> = task::Output<T, Local>;
 

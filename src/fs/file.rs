@@ -194,6 +194,54 @@ impl File {
         }
     }
 
+    /// Converts into a file of the standard library at the same position, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Returns the file if an operation is in flight, also one whose future was dropped; if an
+    /// accepted write has failed; if bytes are left that were read from a file that cannot seek;
+    /// and if the position cannot be restored. [`into_std`](Self::into_std) waits, and returns the
+    /// error of the write.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs::File, io::AsyncWriteExt};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     # let path = std::env::temp_dir().join(format!("doc-{}", std::process::id()));
+    ///     let mut file = File::create(&path).await?;
+    ///     file.write_all(b"hello").await?;
+    ///     let mut file = file.try_into_std().expect_err("a job writes the bytes");
+    ///     file.flush().await?;
+    ///     let file: std::fs::File = file.into_std().await?;
+    ///     # std::fs::remove_file(path)?;
+    ///     assert_eq!(file.metadata()?.len(), 5);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[expect(
+        clippy::result_large_err,
+        reason = "the file comes back, by the signature of tokio"
+    )]
+    #[inline]
+    pub fn try_into_std(self) -> Result<std::fs::File, Self> {
+        let is_at_rest = self.cursor.borrow_mut().comes_to_rest(&self.shared);
+        if !is_at_rest || self.shared.has_failed() {
+            return Err(self);
+        }
+        match Arc::try_unwrap(self.shared) {
+            Ok(shared) => Ok(shared.into_file()),
+            // A job whose future was dropped still holds the file.
+            Err(shared) => Err(Self {
+                shared,
+                cursor: self.cursor,
+            }),
+        }
+    }
+
     /// Duplicates the descriptor. Both files share one position.
     ///
     /// # Errors

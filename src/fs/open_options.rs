@@ -105,6 +105,12 @@ impl OpenOptions {
     }
 }
 
+impl From<std::fs::OpenOptions> for OpenOptions {
+    fn from(options: std::fs::OpenOptions) -> Self {
+        Self { options }
+    }
+}
+
 impl Default for OpenOptions {
     fn default() -> Self {
         Self::new()

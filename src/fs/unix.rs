@@ -1,10 +1,11 @@
 //! Operations that exist on Unix only.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::fs::{self, OpenOptionsExt};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::{self, DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::dir_builder::DirBuilder;
 use super::file::File;
 use super::job::{needs_loop, on_path};
 use super::open_options::OpenOptions;
@@ -57,6 +58,11 @@ pub fn lchown(
     })
 }
 
+#[inline]
+pub(super) fn set_mode(builder: &mut std::fs::DirBuilder, mode: u32) {
+    builder.mode(mode);
+}
+
 impl OpenOptions {
     /// Sets the permissions of a created file, before the umask is applied. The default is 0o666.
     /// Unix only.
@@ -69,6 +75,22 @@ impl OpenOptions {
     pub fn custom_flags(&mut self, flags: i32) -> &mut Self {
         self.options.custom_flags(flags);
         self
+    }
+}
+
+impl DirBuilder {
+    /// Sets the permissions of the created directories, before the umask is applied. The default is
+    /// 0o777. Unix only.
+    pub fn mode(&mut self, mode: u32) -> &mut Self {
+        self.mode = Some(mode);
+        self
+    }
+}
+
+/// Wraps an open descriptor, as [`File::from_std`] does.
+impl From<OwnedFd> for File {
+    fn from(file: OwnedFd) -> Self {
+        Self::from_std(file.into())
     }
 }
 

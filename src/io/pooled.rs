@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn what_cannot_be_watched_is_a_handle_like_others() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        let mut event_loop = EventLoop::new().unwrap();
+        let event_loop = EventLoop::new().unwrap();
         let handle = event_loop.handle();
         let pooled = pooled_at(&handle, file.as_fd(), true);
         assert_eq!(handle.handles().len(), 1);

@@ -177,13 +177,45 @@ impl Child {
         })
     }
 
+    /// Kills the child, closes [`stdin`](Self::stdin) and waits until the child exits; see
+    /// [`start_kill`](Self::start_kill).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`start_kill`](Self::start_kill) and [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    ///
+    /// The signal is sent by the first poll. If the future is dropped later, the child ends
+    /// nevertheless, and [`wait`](Self::wait) returns its status.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let mut child = Command::new("sleep").arg("60").spawn()?;
+    ///     child.kill().await?;
+    ///     assert!(!child.try_wait()?.expect("it has exited").success());
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub async fn kill(&mut self) -> io::Result<()> {
+        self.start_kill()?;
+        self.wait().await?;
+        Ok(())
+    }
+
     /// Sends SIGKILL to the child and does not wait for its exit. It succeeds if the child has
     /// exited already. On Windows it terminates the process, with exit code 1.
     ///
     /// # Errors
     ///
     /// Any OS error of `pidfd_send_signal`, `kill` or `TerminateProcess`.
-    pub fn kill(&self) -> io::Result<()> {
+    pub fn start_kill(&self) -> io::Result<()> {
         if self.state.look().is_some() {
             return Ok(());
         }
@@ -214,7 +246,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         if self.kill_on_drop {
             // The error is ignored: the child has exited, or was reaped by other code.
-            let _ = self.kill();
+            let _ = self.start_kill();
         }
         self.core.release();
         self.state.abandon(self.core.handle.core());
@@ -250,7 +282,7 @@ impl fmt::Debug for Child {
 /// phaseloop::block_on(async {
 ///     let child = Command::new("sleep").arg("60").spawn()?;
 ///     let exited = child.exited();
-///     child.kill()?;
+///     child.start_kill()?;
 ///     assert!(!exited.await?.success());
 ///     Ok(())
 /// })

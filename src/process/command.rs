@@ -140,8 +140,8 @@ impl Command {
         self
     }
 
-    /// Sets whether the child is [killed](Child::kill) when its [`Child`] is dropped. The default
-    /// is `false`.
+    /// Sets whether the child is [killed](Child::start_kill) when its [`Child`] is dropped. The
+    /// default is `false`.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
         self
@@ -184,7 +184,7 @@ impl Command {
         let mut child = Child::new(core, state, self.kill_on_drop);
         let streams = streams.register(&mut child, site);
         if let Err(error) = streams.and_then(|()| extra.register(&mut child, site)) {
-            let _ = child.kill();
+            let _ = child.start_kill();
             return Err(cannot_start(error, &self.std));
         }
         Ok(child)

@@ -31,6 +31,8 @@
 
 mod entry;
 mod output;
+mod state;
+mod task_ref;
 
 use std::any::Any;
 use std::cell::Cell;
@@ -42,6 +44,8 @@ use std::task::{Context, Poll, RawWakerVTable, Waker};
 
 pub(crate) use self::entry::Entry;
 pub(crate) use self::output::Output;
+use self::state::{State, StateCell};
+pub(crate) use self::task_ref::TaskRef;
 use super::stack_poll;
 
 /// The payload of a panic.
@@ -80,7 +84,7 @@ pub(crate) struct Meta<L> {
     slot: u32,
     /// The distance from the data pointer of the task's wakers to this metadata.
     bytes_before: Cell<u8>,
-    state: Cell<State>,
+    state: StateCell,
     /// The handle was dropped.
     is_detached: Cell<bool>,
     /// The task is to be dropped in place of its next poll.
@@ -89,29 +93,14 @@ pub(crate) struct Meta<L> {
     owner: std::thread::ThreadId,
 }
 
-// SAFETY: other threads access only `local`, which is `Send` and `Sync`, through a `Runnable` or
-// when they drop the metadata. The cells are accessed by `Tracked`, `Output` and `Entry`, which
-// stay on the owner thread. When the last waker drops the metadata on another thread, `awaiter` is
-// `None`: it was dropped with the future, and is set only while there is one.
+// SAFETY: other threads access only `local`, which is `Send` and `Sync`, and `state`, which is
+// atomic, through a `Runnable` or a `TaskRef`, or when they drop the metadata. The cells are
+// accessed by `Tracked`, `Output` and `Entry`, which stay on the owner thread. When the last waker
+// drops the metadata on another thread, `awaiter` is `None`: it was dropped with the future, and is
+// set only while there is one.
 unsafe impl<L: Send + Sync> Send for Meta<L> {}
 // SAFETY: the reason for `Send` applies to `Sync`, too.
 unsafe impl<L: Send + Sync> Sync for Meta<L> {}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The future is alive.
-    Alive,
-    /// The future has returned or panicked. `async_task` has the output, or will have it when the
-    /// poll returns.
-    Ended,
-    /// The future was dropped before it returned.
-    Cancelled,
-    /// The future was dropped before it returned, and its drop panicked. The panic is
-    /// [kept](Local::keep) for the handle.
-    DropPanicked,
-    /// The output was taken.
-    Taken,
-}
 
 impl<L: Local> Meta<L> {
     /// Reports a panic. A panic of the report itself is ignored.
@@ -176,7 +165,7 @@ where
         waker_vtable: Cell::new(Waker::noop().vtable()),
         slot,
         bytes_before: Cell::new(0),
-        state: Cell::new(State::Alive),
+        state: StateCell::new(),
         is_detached: Cell::new(false),
         is_aborted: Cell::new(false),
         #[cfg(debug_assertions)]

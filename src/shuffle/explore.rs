@@ -435,7 +435,7 @@ impl Explore {
             .shuffle_within(recorder, self.limits)
             .network(self.network.clone())
             .build();
-        let mut event_loop = match built {
+        let event_loop = match built {
             Ok(event_loop) => event_loop,
             Err(error) => panic!("an event loop for the exploration cannot be created: {error}"),
         };

@@ -48,7 +48,7 @@ const LAYERS: &[&[&str]] = &[
     &["process", "tty"],
     &["hyper", "tokio", "tokio_io"],
     &["node"],
-    &["guide"],
+    &["guide", "unwind_safe"],
 ];
 
 /// A file longer than this cannot be read in one sitting.

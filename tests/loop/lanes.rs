@@ -304,7 +304,7 @@ fn a_task_woken_often_is_polled_once() {
 #[test]
 fn n002_a_task_woken_by_a_phase_is_a_microtask() {
     fn woken_by<F: Future<Output = ()> + 'static>(wait: impl Fn() -> F) -> String {
-        let (mut event_loop, handle, trace) = paused();
+        let (event_loop, handle, trace) = paused();
         let tasks = [(); 2].map(|()| {
             let (log, wait) = (trace.clone(), event_loop.enter(&wait));
             handle.spawn(async move {

@@ -84,7 +84,7 @@ fn r020_a_loop_does_not_run_inside_another() {
     let nested: [(&str, Run); 4] = [
         ("run", |mut inner| drop(inner.run(RunMode::NoWait))),
         ("turn", |mut inner| drop(inner.turn(None))),
-        ("block_on", |mut inner| inner.block_on(async {})),
+        ("block_on", |inner| inner.block_on(async {})),
         ("run_until_done", |mut inner| {
             inner.run_until_done(async {}).unwrap();
         }),
@@ -113,7 +113,7 @@ fn r020_not_even_inside_enter() {
 
 #[test]
 fn a_panic_in_a_task_goes_to_its_handle() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let bad = handle.spawn(async {
         yield_now().await;
         panic!("number {}", 7)
@@ -191,7 +191,7 @@ fn an_unhandled_panic_is_reported_with_the_task() {
     let child = in_child(&[], "an_unhandled_panic_is_reported_with_the_task", || {
         let mut event_loop = EventLoop::new().unwrap();
         let named = task::Builder::new().name("reader");
-        drop(named.spawn_on(&event_loop.handle(), async { panic!("of the reader") }));
+        drop(named.spawn_on(async { panic!("of the reader") }, &event_loop.handle()));
         finish(&mut event_loop);
     });
     let Some(child) = child else { return };
@@ -330,7 +330,7 @@ fn a_waker_that_panics_leaves_no_task_behind() {
 
 #[test]
 fn a_panic_of_the_main_future_leaves_the_loop_usable() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let message = panic_of(|| event_loop.block_on(async { panic!("main") }));
     assert_eq!(message, "main");
     assert!(!handle.is_alive(), "the future is not counted any more");

@@ -353,7 +353,7 @@ fn futures_in_callbacks_are_woken_from_other_threads_in_the_poll_phase() {
 
 #[test]
 fn promises_may_outlive_their_loop() {
-    let (mut event_loop, _, _) = paused();
+    let (event_loop, _, _) = paused();
     let (deferred, settled) =
         event_loop.block_on(async { (Deferred::new(), Promise::resolved(1)) });
     deferred.promise().then(|()| unreachable!());

@@ -252,7 +252,7 @@ fn a_queue_that_is_full_drops_what_comes() {
         datagrams: 1000,
         ..Settings::default()
     };
-    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    let event_loop = Builder::new().network(settings).build().unwrap();
     event_loop.block_on(async {
         let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let two = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -274,7 +274,7 @@ fn a_queue_that_is_full_drops_what_comes() {
 
 #[test]
 fn groups_are_refused_with_a_sentence() {
-    let mut event_loop = Builder::new().network(Settings::default()).build().unwrap();
+    let event_loop = Builder::new().network(Settings::default()).build().unwrap();
     event_loop.block_on(async {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let group = Ipv4Addr::new(224, 0, 0, 251);
@@ -422,7 +422,7 @@ fn the_settings_hold_where_no_link_is_set() {
         loss: 1.0,
         ..Settings::default()
     };
-    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    let event_loop = Builder::new().network(settings).build().unwrap();
     event_loop.block_on(async {
         let network = Network::current();
         let host = network.host("a", [10, 0, 0, 1]);
@@ -449,7 +449,7 @@ fn a_loop_without_seeds_draws_from_the_settings() {
             seed,
             ..Settings::default()
         };
-        let mut event_loop = Builder::new().network(settings).build().unwrap();
+        let event_loop = Builder::new().network(settings).build().unwrap();
         let link = Link {
             loss: 0.5,
             reorder: true,

@@ -549,7 +549,7 @@ mod tests {
     /// The notes of wakers that are gone are removed: a program that makes many keeps few.
     #[test]
     fn notes_of_foreign_wakers_do_not_pile_up() {
-        let mut event_loop = EventLoop::new().unwrap();
+        let event_loop = EventLoop::new().unwrap();
         event_loop.block_on(async {
             let hour = Duration::from_secs(3600);
             // The closures hold a number, so that each waker has an address of its own.

@@ -465,6 +465,29 @@ impl Cursor {
         }
     }
 
+    /// Moves the OS position to the file's position, without waiting. Returns `false` if a job uses
+    /// the position, or if the move is not possible.
+    #[inline]
+    pub(super) fn comes_to_rest(&mut self, shared: &Arc<Shared>) -> bool {
+        if self.poll_idle(shared).is_pending() {
+            return false;
+        }
+        self.forget_ahead();
+        if self.ahead.len() > 0 {
+            return false;
+        }
+        let behind = self.behind;
+        let Some(back) = self.take_behind() else {
+            return true;
+        };
+        let mut file = shared.file();
+        let moved = sys::fs::at_position(file, || file.seek(SeekFrom::Current(back)));
+        if moved.is_err() {
+            self.behind = behind;
+        }
+        moved.is_ok()
+    }
+
     /// Takes the seek that must precede the next use of the OS position.
     #[inline]
     pub(super) fn take_behind(&mut self) -> Option<i64> {

@@ -29,7 +29,7 @@ impl<T, L: Local> Output<T, L> {
         }
     }
 
-    fn meta(&self) -> &Meta<L> {
+    pub(super) fn meta(&self) -> &Meta<L> {
         self.task.metadata()
     }
 
