@@ -16,6 +16,7 @@
 
 pub(crate) mod budget;
 mod contexts;
+mod ends;
 pub(crate) mod inbox;
 pub(crate) mod join;
 mod lanes;
@@ -527,21 +528,6 @@ impl Executor {
         self.lanes.each_task(f);
     }
 
-    /// Removes a completed task from the registry. If it returns `true`, the caller calls
-    /// [`forget_extras`](Self::forget_extras), too.
-    #[inline(always)]
-    pub(crate) fn forget(&self, slot: u32) -> bool {
-        self.tasks.remove(slot)
-    }
-
-    /// Forgets the name and the context of a completed task.
-    pub(crate) fn forget_extras(&self, slot: u32) {
-        let context = self.tasks.remove_extras(slot);
-        if context.is_some() {
-            self.let_go(context);
-        }
-    }
-
     /// Returns the task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())
@@ -574,39 +560,5 @@ impl Executor {
     /// Returns whether the task in `slot` is being polled, here or further up the stack.
     pub(crate) fn is_polled(&self, slot: u32) -> bool {
         self.polled.get() == slot || self.spawners.borrow().contains(&slot)
-    }
-}
-
-/// The end of the loop.
-impl Executor {
-    /// Refuses new tasks from now on.
-    pub(crate) fn close(&self) {
-        self.is_closed.set(true);
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.get()
-    }
-
-    /// Returns whether there are tasks that are not being polled. A task that is being polled
-    /// cannot be dropped.
-    pub(crate) fn has_idle_tasks(&self) -> bool {
-        self.tasks.any(|slot| !self.is_polled(slot))
-    }
-
-    /// Schedules every task that is not scheduled. It runs no user code.
-    pub(crate) fn wake_all(&self) {
-        self.tasks.wake_all();
-    }
-
-    /// Takes the woken tasks out of the lane, in order.
-    pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
-        self.lanes.take_tasks()
-    }
-
-    /// Takes the ticks and closures out of the lanes.
-    pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
-        self.lanes.take_calls()
     }
 }

@@ -103,8 +103,8 @@ impl<T> JoinHandle<T> {
     }
 
     /// Aborts the task. Its future is dropped when the microtask lane reaches it, and awaiting the
-    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`. If the
-    /// drop of its future panics, it is the error of that panic.
+    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`. If
+    /// the drop of its future panics, it is the error of that panic.
     ///
     /// A task that has completed keeps its output. Aborting an aborted task has no further effect.
     pub fn abort(&self) {

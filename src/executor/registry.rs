@@ -104,8 +104,8 @@ impl Registry {
         self.take_context(slot)
     }
 
-    /// Sets what a task runs in from its next poll on. Returns what it would have run in, whose drop
-    /// is user code.
+    /// Sets what a task runs in from its next poll on. Returns what it would have run in, whose
+    /// drop is user code.
     pub(crate) fn set_context(&self, slot: u32, context: Capture) -> Option<Capture> {
         self.has_extras.set(true);
         self.contexts.borrow_mut().insert(slot, context)

@@ -47,8 +47,8 @@ pub(crate) struct Shared {
     pub(crate) strangers: super::strangers::Strangers,
     /// The first panic that is to propagate out of the run of the loop.
     unhandled: Mutex<Option<Payload>>,
-    /// The panics of tasks whose drop has panicked, until their handles take them. There are few, so
-    /// no task has room of its own for one.
+    /// The panics of tasks whose drop has panicked, until their handles take them. There are few,
+    /// so no task has room of its own for one.
     kept: Mutex<Vec<(Id, Payload)>>,
     /// The loop's tasks, for the owner thread only, also while the loop does not run. `None` once
     /// the loop was dropped.

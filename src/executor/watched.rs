@@ -114,8 +114,8 @@ impl Executor {
     }
 
     /// Queues a task that was just spawned, in the current surroundings, and notes the spawn.
-    // Queued first: a sink or a tracker, which are user code, may drop the loop, which drops what it
-    // finds.
+    // Queued first: a sink or a tracker, which are user code, may drop the loop, which drops what
+    // it finds.
     #[cold]
     #[inline(never)]
     pub(super) fn push_spawned_watched(&self, runnable: Runnable) {

@@ -58,8 +58,8 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     fn schedule(runnable: Runnable<Self>);
     /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
-    /// Keeps, on the owner thread, the panic of a future that was dropped before it returned. It does
-    /// not panic.
+    /// Keeps, on the owner thread, the panic of a future that was dropped before it returned. It
+    /// does not panic.
     fn keep(&self, payload: Payload);
     /// Takes the panic that [`keep`](Self::keep) has kept for this task.
     fn take_kept(&self) -> Option<Payload>;

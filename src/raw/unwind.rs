@@ -1,5 +1,5 @@
-//! Panics that are caught: those that are discarded, and those of several steps of which each has to
-//! be made.
+//! Panics that are caught: those that are discarded, and those of several steps of which each has
+//! to be made.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
