@@ -22,6 +22,8 @@
 mod buf_reader;
 pub(crate) mod bytes;
 mod copy;
+#[cfg(feature = "net")]
+mod interest;
 mod pipe;
 mod poll_handle;
 mod pooled;
@@ -38,6 +40,8 @@ pub use futures_lite::io::{
 
 pub use buf_reader::BufReader;
 pub use copy::{copy, copy_both_ways};
+#[cfg(feature = "net")]
+pub use interest::{Interest, Ready};
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
 pub use source::Source;

@@ -225,6 +225,19 @@ impl<T: AsSource> Source<T> {
         self.try_with(Direction::Read, &mut operation)
     }
 
+    /// Attempts a writing operation.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_write_with<R>(
+        &self,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.try_with(Direction::Write, &mut operation)
+    }
+
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
     fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {

@@ -50,3 +50,25 @@ pub(crate) fn join_from(
 
 #[cfg(any(target_os = "dragonfly", target_os = "netbsd", target_os = "openbsd"))]
 pub(crate) use join_from as leave_from;
+
+/// Returns the type of service, or the traffic class of IPv6, which Windows does not have.
+pub(crate) fn tos(socket: &SockRef<'_>, is_v6: bool) -> io::Result<u32> {
+    match is_v6 {
+        #[cfg(unix)]
+        true => socket.tclass_v6(),
+        #[cfg(not(unix))]
+        true => Err(io::ErrorKind::Unsupported.into()),
+        false => socket.tos_v4(),
+    }
+}
+
+/// Sets the type of service, or the traffic class of IPv6; see [`tos`].
+pub(crate) fn set_tos(socket: &SockRef<'_>, tos: u32, is_v6: bool) -> io::Result<()> {
+    match is_v6 {
+        #[cfg(unix)]
+        true => socket.set_tclass_v6(tos),
+        #[cfg(not(unix))]
+        true => Err(io::ErrorKind::Unsupported.into()),
+        false => socket.set_tos_v4(tos),
+    }
+}
