@@ -18,6 +18,9 @@ use crate::pool::Class;
 use crate::probe::Area;
 use crate::site::Site;
 
+/// A job that was queued, or was not.
+type Queued<T> = io::Result<Work<io::Result<T>>>;
+
 /// A call of this module: its job goes to the pool when the call is first polled.
 ///
 /// It is a type of its own in place of an async block, which would keep room for the arguments
@@ -36,7 +39,7 @@ enum State<S, T> {
 
 impl<S, T> Call<S, T>
 where
-    S: FnOnce(Option<Site>) -> io::Result<Work<io::Result<T>>>,
+    S: FnOnce(Option<Site>) -> Queued<T>,
 {
     pub(super) fn new(submit: S) -> Self {
         Self {
@@ -67,7 +70,7 @@ impl<S, T> Unpin for Call<S, T> {}
 
 impl<S, T> Future for Call<S, T>
 where
-    S: FnOnce(Option<Site>) -> io::Result<Work<io::Result<T>>>,
+    S: FnOnce(Option<Site>) -> Queued<T>,
 {
     type Output = io::Result<T>;
 
@@ -153,7 +156,7 @@ pub(crate) fn run_on<T: Send + 'static>(
     operation: &'static str,
     about: impl Fn() -> About,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Call<impl FnOnce(Option<Site>) -> io::Result<Work<io::Result<T>>>, T> {
+) -> Call<impl FnOnce(Option<Site>) -> Queued<T>, T> {
     Call::new(move |site| submit(operation, site, about, job))
 }
 
@@ -162,7 +165,7 @@ pub(crate) fn on_path<T: Send + 'static>(
     operation: &'static str,
     path: impl AsRef<Path>,
     job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
-) -> Call<impl FnOnce(Option<Site>) -> io::Result<Work<io::Result<T>>>, T> {
+) -> Call<impl FnOnce(Option<Site>) -> Queued<T>, T> {
     prepared_on_path(operation, path, move || job)
 }
 
@@ -171,7 +174,7 @@ pub(super) fn prepared_on_path<T, J>(
     operation: &'static str,
     path: impl AsRef<Path>,
     prepare: impl FnOnce() -> J,
-) -> Call<impl FnOnce(Option<Site>) -> io::Result<Work<io::Result<T>>>, T>
+) -> Call<impl FnOnce(Option<Site>) -> Queued<T>, T>
 where
     T: Send + 'static,
     J: FnOnce(&Path) -> io::Result<T> + Send + 'static,
@@ -192,7 +195,7 @@ pub(super) fn on_paths<T: Send + 'static>(
     path: impl AsRef<Path>,
     target: impl AsRef<Path>,
     job: impl FnOnce(&Path, &Path) -> io::Result<T> + Send + 'static,
-) -> Call<impl FnOnce(Option<Site>) -> io::Result<Work<io::Result<T>>>, T> {
+) -> Call<impl FnOnce(Option<Site>) -> Queued<T>, T> {
     Call::new(move |site| {
         let paths = || (path.as_ref().to_owned(), target.as_ref().to_owned());
         let about = || paths().into();

@@ -254,7 +254,7 @@ pub fn rename(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
 ) -> impl Future<Output = io::Result<()>> {
-    on_paths("rename", from, to, |from, to| sys::fs::rename(from, to)).here()
+    on_paths("rename", from, to, sys::fs::rename).here()
 }
 
 /// Removes a file or a symbolic link.

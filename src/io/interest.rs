@@ -71,10 +71,6 @@ impl Interest {
 
     /// Returns the directions of both.
     #[must_use]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "tokio's name; the operator is `|`"
-    )]
     pub const fn add(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

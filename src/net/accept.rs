@@ -129,7 +129,7 @@ impl<L: Accepts> Future for Accept<'_, L> {
             pause,
             site,
         } = self.get_mut();
-        poll_with(*listener, pause, *site, cx, |cx| {
+        poll_with(*listener, pause, site, cx, |cx| {
             Pin::new(&mut *readiness).poll(cx)
         })
     }

@@ -60,7 +60,7 @@ fn ready_returns_the_ends_that_are_closed() {
         assert!(ready.is_readable() && ready.is_read_closed(), "{ready:?}");
         let ready = one.ready(Interest::WRITABLE).await.unwrap();
         assert_eq!(ready, Ready::WRITABLE, "the other direction is open");
-        other.reset().unwrap();
+        drop(other.reset().unwrap());
         turns().await;
         let ready = one.ready(BOTH).await.unwrap();
         assert!(

@@ -64,7 +64,7 @@ impl<T: ToAddresses> Future for Connect<T> {
                 } => match ready!(Pin::new(&mut *attempt).poll(cx)) {
                     Ok(stream) => return Poll::Ready(Ok(stream)),
                     Err(error) => match rest.next() {
-                        Some(address) => *attempt = Attempt::at(address, *site),
+                        Some(address) => *attempt = Attempt::at(address, site),
                         None => return Poll::Ready(Err(error)),
                     },
                 },
