@@ -32,6 +32,7 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 use std::path::Path;
+use std::task::{Context, Poll};
 
 use super::accept::{self, Accept, Accepted, Accepts};
 use crate::blocking::Work;
