@@ -263,10 +263,6 @@ mod unix {
             );
             let alone = UnixDatagram::unbound().unwrap();
             assert!(alone.peer_name().is_err());
-            assert_eq!(
-                alone.shutdown(Shutdown::Read).unwrap_err().kind(),
-                ErrorKind::NotConnected
-            );
         });
     }
 
