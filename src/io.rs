@@ -27,6 +27,8 @@
 
 pub(crate) mod bytes;
 mod copy;
+#[cfg(feature = "net")]
+mod interest;
 mod pipe;
 mod poll_handle;
 mod pooled;
@@ -42,6 +44,8 @@ pub use futures::io::{
 };
 
 pub use copy::{copy, copy_both_ways};
+#[cfg(feature = "net")]
+pub use interest::{Interest, Ready};
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
 pub use source::Source;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::job::{needs_loop, on_path};
+use super::job::on_path;
 use super::platform;
 
 /// Options for creating a directory, as [`std::fs::DirBuilder`]. Unix adds `mode`.
@@ -61,13 +61,8 @@ impl DirBuilder {
     #[track_caller]
     #[inline]
     pub fn create(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-        needs_loop("create_dir", async move {
-            let builder = self.to_std();
-            on_path("create_dir", path.as_ref(), move |path| {
-                builder.create(path)
-            })
-            .await
-        })
+        let builder = self.to_std();
+        on_path("create_dir", path, move |path| builder.create(path)).here()
     }
 
     #[inline]

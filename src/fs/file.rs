@@ -4,6 +4,8 @@ mod cursor;
 mod streams;
 mod writer;
 
+#[cfg(feature = "tokio-io")]
+use std::cell::Cell;
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::{Metadata, Permissions};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 
 use self::cursor::Cursor;
 use self::writer::Shared;
-use super::job::{self, needs_loop};
+use super::job;
 use super::open_options::OpenOptions;
 use super::times::FileTimes;
 use crate::sys;
@@ -73,6 +75,9 @@ use crate::sys;
 pub struct File {
     shared: Arc<Shared>,
     cursor: RefCell<Cursor>,
+    /// The seek that tokio's trait has started.
+    #[cfg(feature = "tokio-io")]
+    sought: Cell<Option<SeekFrom>>,
 }
 
 impl File {
@@ -87,9 +92,7 @@ impl File {
     /// Dropping the future closes the new descriptor.
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("open", async move {
-            OpenOptions::new().read(true).open(path).await
-        })
+        OpenOptions::new().read(true).open_for("open", path)
     }
 
     /// Opens a file for writing. The file is created, or truncated.
@@ -103,15 +106,9 @@ impl File {
     /// If the future is dropped, the file may have been created; its descriptor is closed.
     #[track_caller]
     pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("create", async move {
-            let mut options = OpenOptions::new();
-            options
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(path)
-                .await
-        })
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        options.open_for("create", path)
     }
 
     /// Creates a file and opens it for reading and writing. It fails if the file exists.
@@ -125,15 +122,9 @@ impl File {
     /// If the future is dropped, the file may have been created; its descriptor is closed.
     #[track_caller]
     pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("create_new", async move {
-            let mut options = OpenOptions::new();
-            options
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(path)
-                .await
-        })
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        options.open_for("create_new", path)
     }
 
     /// Returns options for opening a file.
@@ -163,6 +154,8 @@ impl File {
         Self {
             shared: Arc::new(Shared::new(file, path)),
             cursor: RefCell::default(),
+            #[cfg(feature = "tokio-io")]
+            sought: Cell::new(None),
         }
     }
 
@@ -237,6 +230,7 @@ impl File {
             // A job whose future was dropped still holds the file.
             Err(shared) => Err(Self {
                 shared,
+                sought: self.sought,
                 cursor: self.cursor,
             }),
         }

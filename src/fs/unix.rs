@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::dir_builder::DirBuilder;
 use super::file::File;
-use super::job::{needs_loop, on_path};
+use super::job::on_path;
 use super::open_options::OpenOptions;
 
 /// Sets the owner and the group of a file; `None` leaves them unchanged. Symbolic links are
@@ -26,12 +26,7 @@ pub fn chown(
     user: Option<u32>,
     group: Option<u32>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("chown", async move {
-        on_path("chown", path.as_ref(), move |path| {
-            fs::chown(path, user, group)
-        })
-        .await
-    })
+    on_path("chown", path, move |path| fs::chown(path, user, group)).here()
 }
 
 /// Sets the owner and the group of a file without following symbolic links; `None` leaves them
@@ -50,12 +45,7 @@ pub fn lchown(
     user: Option<u32>,
     group: Option<u32>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("lchown", async move {
-        on_path("lchown", path.as_ref(), move |path| {
-            fs::lchown(path, user, group)
-        })
-        .await
-    })
+    on_path("lchown", path, move |path| fs::lchown(path, user, group)).here()
 }
 
 #[inline]

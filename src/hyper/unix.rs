@@ -13,7 +13,8 @@ impl Listener for UnixListener {
     type Opening = Ready<io::Result<UnixStream>>;
 
     async fn accept(&self, site: &'static Location<'static>) -> io::Result<UnixStream> {
-        self.accept_at(site).await
+        let (stream, _) = self.accept_at(site).await?;
+        Ok(stream)
     }
 
     fn open(&self, stream: UnixStream) -> Self::Opening {

@@ -200,6 +200,19 @@ impl<T: AsSource> Source<T> {
         self.attempt(Direction::Read, &mut operation)
     }
 
+    /// Attempts a writing operation.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_write_with<R>(
+        &self,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.attempt(Direction::Write, &mut operation)
+    }
+
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
     #[inline(always)]

@@ -18,8 +18,6 @@ use crate::error::kinds::with_kind;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-#[cfg(feature = "net")]
-use crate::event_loop::io::connects::Connecting;
 use crate::event_loop::io::sources::{Direction, SourceState};
 use crate::executor::budget;
 use crate::keeper::Keeper;
@@ -458,7 +456,7 @@ impl<T: AsSource> Source<T> {
 
     /// Asks the way to wait whether an attempt would block.
     #[cold]
-    fn has_to_wait(&self, direction: Direction) -> bool {
+    pub(super) fn has_to_wait(&self, direction: Direction) -> bool {
         // Urgent data and hang-ups are no attempts, and their events come once.
         matches!(direction, Direction::Read | Direction::Write)
             && self.state.is_ready(direction)
@@ -515,10 +513,17 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// Notes that the source is being connected to `address`, as long as the result lives.
+    /// Notes that the source is being connected to `address`, until
+    /// [`end_connect`](Self::end_connect).
     #[cfg(feature = "net")]
-    pub(crate) fn note_connect(&self, address: std::net::SocketAddr) -> Connecting<'_> {
-        Connecting::new(self.loop_core(), self.state.key, address)
+    pub(crate) fn note_connect(&self, address: std::net::SocketAddr) {
+        self.loop_core().note_connect(self.state.key, address);
+    }
+
+    /// Notes that the source is connected, or was given up.
+    #[cfg(feature = "net")]
+    pub(crate) fn end_connect(&self) {
+        self.loop_core().end_connect(self.state.key);
     }
 
     /// Registers the source for writing, with the first write that has to wait.

@@ -9,7 +9,9 @@ use std::fmt;
 use std::io;
 use std::panic::Location;
 use std::path::Path;
+use std::pin::Pin;
 use std::process::{self, ExitStatus, Output, Stdio};
+use std::task::{Context, Poll};
 
 use self::platform::Options;
 use super::child::Child;
@@ -209,8 +211,7 @@ impl Command {
     #[must_use = "the program runs already; its end is known only to who awaits it"]
     #[inline]
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
-        let child = self.spawn();
-        async { child?.wait().await }
+        Started::new(self.spawn(), Child::wait_owned)
     }
 
     /// Starts a child at once; the future waits until it exits and collects its output. Of the
@@ -233,8 +234,7 @@ impl Command {
     #[must_use = "the program runs already; its end is known only to who awaits it"]
     #[inline]
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
-        let child = self.spawn_for_output();
-        async { child?.wait_with_output().await }
+        Started::new(self.spawn_for_output(), Child::wait_with_output)
     }
 
     #[track_caller]
@@ -286,6 +286,36 @@ fn cannot_start(error: io::Error, command: &process::Command) -> io::Error {
         ..About::default()
     };
     OsError::wrap(fault.unwrap_or(error), "spawn", about)
+}
+
+/// The future of a child that was started, or was not.
+enum Started<F> {
+    Running(F),
+    Failed(Option<io::Error>),
+}
+
+impl<F> Started<F> {
+    fn new(child: io::Result<Child>, wait: impl FnOnce(Child) -> F) -> Self {
+        match child {
+            Ok(child) => Self::Running(wait(child)),
+            Err(error) => Self::Failed(Some(error)),
+        }
+    }
+}
+
+impl<T, F: Future<Output = io::Result<T>> + Unpin> Future for Started<F> {
+    type Output = io::Result<T>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        match self.get_mut() {
+            Self::Running(future) => Pin::new(future).poll(cx),
+            Self::Failed(error) => {
+                let error = error.take();
+                Poll::Ready(Err(error.expect("a future is polled until it is ready")))
+            }
+        }
+    }
 }
 
 /// This side of the child's streams.

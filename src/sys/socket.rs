@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use socket2::SockRef;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-pub(crate) use options::{join_from, keepalive, leave_from};
+pub(crate) use options::{join_from, keepalive, leave_from, set_tos, tos};
 
 /// Creates a non-blocking, close-on-exec socket.
 pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
@@ -150,6 +150,17 @@ pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     #[cfg(not(unix))]
     {
         let _ = (socket, reuse);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Returns whether several sockets can be bound to one address (`SO_REUSEPORT`).
+pub(crate) fn reuse_port(socket: &Socket) -> io::Result<bool> {
+    #[cfg(unix)]
+    return socket.reuse_port();
+    #[cfg(not(unix))]
+    {
+        let _ = socket;
         Err(io::ErrorKind::Unsupported.into())
     }
 }

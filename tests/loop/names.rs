@@ -136,7 +136,7 @@ fn unix_sockets_have_their_paths_or_the_process_of_their_peer() {
         let listener = UnixListener::bind(&path).unwrap();
         assert_eq!(name_of(&listener), format!("UnixListener {shown}"));
         let client = UnixStream::connect(&path).await.unwrap();
-        let accepted = listener.accept().await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
         assert_eq!(name_of(&client), format!("UnixStream → {shown}"));
         let name = format!("UnixStream {shown} ← this process");
         assert_eq!(name_of(&accepted), name);

@@ -34,10 +34,56 @@ scripts! { 0,
     a_peek_leaves_the_datagram,
     a_batch_is_received_and_sent,
     readiness_tells_of_datagrams,
+    tries_and_looks_leave_what_is_there,
+    options_of_datagrams_are_returned,
 }
 
 mod scripts {
     use super::*;
+
+    pub(super) async fn tries_and_looks_leave_what_is_there(log: Log) {
+        use phaseloop::io::Interest;
+        let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        other.connect(one.local_addr().unwrap()).await.unwrap();
+        let mut buffer = [0; 3];
+        log.result("try_recv", one.try_recv(&mut buffer));
+        log.result("try_peek", one.try_peek(&mut buffer));
+        log.result("try_peek_sender", one.try_peek_sender().map(|_| ()));
+        log.result("try_io", one.try_io(Interest::READABLE, || Ok(())));
+        log.result(
+            "poll_send",
+            std::future::poll_fn(|cx| other.poll_send(cx, b"hello")).await,
+        );
+        std::future::poll_fn(|cx| one.poll_recv_ready(cx))
+            .await
+            .unwrap();
+        let ready = one.ready(Interest::READABLE | Interest::WRITABLE).await;
+        log.result("ready", ready);
+        log.result("peek", one.peek(&mut buffer).await);
+        let sender = one.peek_sender().await.unwrap();
+        log.line(sender == other.local_addr().unwrap());
+        let mut vector = Vec::with_capacity(16);
+        log.result("recv_buf", one.recv_buf(&mut vector).await);
+        log.line(String::from_utf8_lossy(&vector));
+        log.result("try_recv_buf", one.try_recv_buf(&mut vector));
+        log.result("try_send", other.try_send(b"again"));
+        log.result(
+            "poll_recv",
+            std::future::poll_fn(|cx| one.poll_recv(cx, &mut buffer)).await,
+        );
+    }
+
+    pub(super) async fn options_of_datagrams_are_returned(log: Log) {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        log.result("ttl", socket.ttl());
+        log.result("set_ttl", socket.set_ttl(9));
+        log.result("ttl", socket.ttl());
+        log.result("tos", socket.tos());
+        log.result("set_tos", socket.set_tos(0x10));
+        log.result("tos", socket.tos());
+        log.result("broadcast", socket.broadcast());
+    }
 
     async fn pair() -> (UdpSocket, UdpSocket) {
         let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();

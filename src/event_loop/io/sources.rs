@@ -165,6 +165,16 @@ impl SourceState {
         ready.intersects(Ready::HANG_UP) && ready.intersects(Ready::WRITE_FOR_GOOD)
     }
 
+    /// Returns whether the peer has closed its writing direction, and whether writing fails.
+    #[cfg(feature = "net")]
+    pub(crate) fn closed_ends(&self) -> (bool, bool) {
+        let ready = self.ready.get();
+        (
+            ready.intersects(Ready::HANG_UP),
+            ready.intersects(Ready::WRITE_FOR_GOOD),
+        )
+    }
+
     /// Adds the readiness of an event.
     #[inline]
     pub(crate) fn add_ready(&self, ready: Ready) {

@@ -289,7 +289,7 @@ impl Cursor {
         let (known, behind) = (self.can_seek, self.take_behind());
         let mut buffer = std::mem::take(&mut self.spare);
         let (shared, about) = (shared.clone(), || shared.about());
-        let work = job::submit("read", about, move || {
+        let work = job::submit("read", None, about, move || {
             let mut file = shared.file();
             let can_seek = known.unwrap_or_else(|| sys::fs::can_seek(file));
             let asked = if can_seek { window } else { asked };
@@ -400,7 +400,7 @@ impl Cursor {
         self.window = 0;
         let behind = self.take_behind().unwrap_or(0);
         let (shared, about) = (shared.clone(), || shared.about());
-        let work = job::submit("seek", about, move || {
+        let work = job::submit("seek", None, about, move || {
             let mut file = shared.file();
             // Seeks to the file's position first: a relative seek starts there, and a failed seek
             // leaves it there.

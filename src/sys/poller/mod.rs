@@ -221,11 +221,27 @@ macro_rules! impl_as_source {
             }
         }
 
+        #[cfg(unix)]
+        impl std::os::fd::AsRawFd for $type {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                let $this = self;
+                std::os::fd::AsRawFd::as_raw_fd($kernel)
+            }
+        }
+
         #[cfg(windows)]
         impl std::os::windows::io::AsSocket for $type {
             fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
                 let $this = self;
                 std::os::windows::io::AsSocket::as_socket($kernel)
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsRawSocket for $type {
+            fn as_raw_socket(&self) -> std::os::windows::io::RawSocket {
+                let $this = self;
+                std::os::windows::io::AsRawSocket::as_raw_socket($kernel)
             }
         }
     };
