@@ -89,17 +89,9 @@ fn a_file_whose_write_has_failed_stays_until_the_error_is_known() {
         // Open for reading only.
         let mut file = File::open(&path).await.unwrap();
         file.write_all(b"x").await.unwrap();
-        let mut file = loop {
-            // Until the job is over, in whichever turn.
-            phaseloop::phase::check().await;
-            file = match file.try_into_std() {
-                Ok(_) => panic!("an error is lost"),
-                Err(file) => file,
-            };
-            if file.metadata().await.is_ok() {
-                break file;
-            }
-        };
+        // It waits until the write is done.
+        file.metadata().await.unwrap();
+        let mut file = file.try_into_std().expect_err("the error is not known");
         assert!(file.flush().await.is_err());
         let mut file = file.try_into_std().unwrap();
         assert_eq!(file.stream_position().unwrap(), 0);

@@ -232,6 +232,23 @@ fn a_job_is_aborted_and_asked_from_another_thread() {
     drop(go);
 }
 
+/// The completion is in the inbox, and the abort comes behind it.
+#[test]
+fn a_job_that_has_completed_before_the_abort_of_another_thread_keeps_its_output() {
+    let (event_loop, _pool) = with_threads(1);
+    let handle = event_loop.handle();
+    let job = handle.spawn_blocking(|| 7);
+    let (starts, started) = mpsc::channel();
+    // The only thread takes it when the first job is done and sent.
+    let next = handle.spawn_blocking(move || starts.send(()).unwrap());
+    started.recv().unwrap();
+    let abort = job.abort_handle();
+    elsewhere(|| abort.abort());
+    assert!(!abort.is_finished(), "the loop has not looked");
+    assert_eq!(event_loop.block_on(job).unwrap(), 7);
+    event_loop.block_on(next).unwrap();
+}
+
 #[test]
 fn a_handle_of_a_task_that_is_polled_sees_its_end() {
     block_on(async {
