@@ -109,8 +109,8 @@ macro_rules! impl_unix_peer {
             ///
             /// # Errors
             ///
-            /// [`NotConnected`](std::io::ErrorKind::NotConnected) if the peer of a stream is gone; any
-            /// other OS error of `shutdown`.
+            /// [`NotConnected`](std::io::ErrorKind::NotConnected) if the peer of a stream is gone;
+            /// any other OS error of `shutdown`.
             pub fn shutdown(&self, how: std::net::Shutdown) -> std::io::Result<()> {
                 self.get_ref().shutdown(how)?;
                 if how != std::net::Shutdown::Write {
