@@ -21,4 +21,5 @@ mod report_on;
 mod shuffled_signals;
 mod signal_owners;
 mod signals;
+mod socket_memory;
 mod variables;
