@@ -334,9 +334,8 @@ impl Server {
     }
 
     /// Stops accepting, and destroys the idle connections. The others stay until their peers close
-    /// them or they are idle for too long. [`CLOSE`](crate::node::stream::CLOSE) is emitted when the
-    /// last one is gone.
-    /// JavaScript: `server.close()`.
+    /// them or they are idle for too long. [`CLOSE`](crate::node::stream::CLOSE) is emitted when
+    /// the last one is gone. JavaScript: `server.close()`.
     // H49.
     pub fn close(&self) {
         self.close_idle_connections();
