@@ -21,6 +21,7 @@ mod shuffle_cost;
 mod shuffled_signals;
 mod signal_owners;
 mod signals;
+mod socket_memory;
 #[cfg(target_os = "linux")]
 mod stderr;
 mod variables;

@@ -24,7 +24,7 @@ use super::client::ClientRequest;
 use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::events::{Emitter, Event, EventEmitter};
-use crate::node::net::{Address, Socket};
+use crate::node::net::{Address, Socket, SocketOptions};
 #[cfg(feature = "tls")]
 use crate::node::tls::{self, ClientContext};
 use crate::site::Site;
@@ -258,7 +258,7 @@ pub(in crate::node) fn fetch_agent(scheme: &str) -> Option<Agent> {
 pub(in crate::node) fn secure_agent(context: &ClientContext) -> AgentBuilder {
     let context = context.clone();
     let connector: Connector = Rc::new(move |address, server_name, site| {
-        let socket = Socket::new();
+        let socket = Socket::unheld(SocketOptions::default());
         socket.set_no_delay(true);
         tls::connect_socket(&socket, address.clone(), server_name, &context, site);
         socket
@@ -345,7 +345,7 @@ impl Agent {
     /// Returns a builder for an agent.
     pub fn builder() -> AgentBuilder {
         let connector: Connector = Rc::new(|address, _, site| {
-            let socket = Socket::new();
+            let socket = Socket::unheld(SocketOptions::default());
             socket.set_no_delay(true);
             socket.connect_at(address.clone(), site);
             socket

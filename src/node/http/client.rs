@@ -464,6 +464,9 @@ impl ClientRequest {
     fn fail_unsent(&self, error: Option<Error>) {
         self.emit(ERROR, error.unwrap_or_else(hang_up));
         self.close();
+        // What was written holds the request by its callback, as what is written later would.
+        self.message.sending().drop_kept();
+        self.message.sending().abandon();
     }
 
     fn hear_timeout(&self, pooled: &Rc<Pooled>) {

@@ -10,7 +10,7 @@
 //! | [`TIMEOUT`] | in the timers phase |
 //! | [`CONNECTION`] | in the poll phase, one callback for each |
 //! | [`LISTENING`] | on a tick |
-//! | [`CLOSE`] | on a tick, after the last connection is gone |
+//! | [`CLOSE`](crate::node::stream::CLOSE) | on a tick, after the last connection is gone |
 
 mod builder;
 
@@ -31,7 +31,6 @@ use crate::node::delay::Delay;
 use crate::node::error::Error;
 use crate::node::events::{Emitter, Event, EventEmitter, WeakEmitter};
 use crate::node::net::{self, Address, CONNECTION, LISTENING, Socket, SocketOptions};
-use crate::node::stream::CLOSE;
 use crate::node::timers::{Timeout, set_interval_at};
 use crate::site::Site;
 
@@ -335,8 +334,8 @@ impl Server {
     }
 
     /// Stops accepting, and destroys the idle connections. The others stay until their peers close
-    /// them or they are idle for too long. [`CLOSE`] is emitted when the last one is gone.
-    /// JavaScript: `server.close()`.
+    /// them or they are idle for too long. [`CLOSE`](crate::node::stream::CLOSE) is emitted when
+    /// the last one is gone. JavaScript: `server.close()`.
     // H49.
     pub fn close(&self) {
         self.close_idle_connections();
@@ -347,8 +346,15 @@ impl Server {
     /// Closes the server, and calls `callback` when it is closed; see [`close`](Self::close).
     /// JavaScript: `server.close(callback)`.
     pub fn close_with(&self, callback: impl FnOnce() + 'static) {
-        self.once(CLOSE, move |()| callback());
-        self.close();
+        self.close_with_result(|_| callback());
+    }
+
+    /// Closes the server, and calls `callback` when it is closed, with the error
+    /// `ERR_SERVER_NOT_RUNNING` if it did not listen. JavaScript: `server.close(callback)`.
+    pub fn close_with_result(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        self.close_idle_connections();
+        self.state.stop_checking();
+        self.net.close_with_result(callback);
     }
 
     /// Destroys the connections that have answered all requests, and have no begun one. JavaScript:

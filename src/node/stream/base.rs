@@ -5,6 +5,8 @@
 //!     └── both sides ended ──> destroy()
 //! ```
 
+mod again;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
@@ -140,6 +142,8 @@ pub(super) trait ReadableSide {
     fn leave_source(&self) -> bool;
     /// Drops the functions and the buffered chunks.
     fn release(&self);
+    /// Makes the side usable again.
+    fn undestroy(&self);
 }
 
 /// The writable side of a stream, without its chunk type.
@@ -160,6 +164,8 @@ pub(super) trait WritableSide {
     /// Queues a tick that fails the callbacks of all waiting writes.
     fn before_destroy(&self);
     fn release(&self);
+    /// Makes the side usable again.
+    fn undestroy(&self);
 }
 
 /// The state that all streams share.
@@ -183,6 +189,10 @@ pub struct Base {
     /// Whether the stream emits 'close' itself, on a tick. A stream with a handle emits it when the
     /// handle is closed.
     pub(super) emits_close: Cell<bool>,
+    /// Whether the close keeps the listeners: the stream may be used again.
+    keeps_listeners: Cell<bool>,
+    /// Whether the close has dropped the listeners.
+    pub(super) is_released: Cell<bool>,
     destroy_hook: RefCell<Option<DestroyHook>>,
     leave_hook: RefCell<Option<LeaveHook>>,
     /// Whether a destroy waits for the `construct` function.
@@ -214,6 +224,8 @@ impl Base {
             auto_destroy: Cell::new(auto_destroy),
             allow_half_open: Cell::new(true),
             emits_close: Cell::new(true),
+            keeps_listeners: Cell::new(false),
+            is_released: Cell::new(false),
             destroy_hook: RefCell::new(destroy_hook),
             leave_hook: RefCell::default(),
             destroy_later: Cell::new(false),
@@ -243,6 +255,8 @@ impl Base {
             auto_destroy,
             allow_half_open,
             emits_close,
+            keeps_listeners,
+            is_released,
             destroy_hook: _,
             leave_hook,
             destroy_later,
@@ -257,6 +271,8 @@ impl Base {
             error_emitted,
             destroy_later,
             destroy_reported,
+            keeps_listeners,
+            is_released,
         ];
         let defaults = [constructed, auto_destroy, allow_half_open, emits_close];
         id.get().is_none()
@@ -510,9 +526,11 @@ impl Base {
     pub(super) fn release(&self) {
         let (readable, writable) = (self.readable(), self.writable());
         let is_piped = readable.as_ref().is_some_and(|side| side.has_pipes());
-        if !self.close_emitted.get() || is_piped {
+        let is_over = self.close_emitted.get() && self.destroyed.get();
+        if !is_over || is_piped || self.keeps_listeners.get() {
             return;
         }
+        self.is_released.set(true);
         self.emitter.clear();
         let hook = self.leave_hook.take();
         drop(hook);
@@ -539,7 +557,7 @@ pub(super) fn error_of(reason: &Reason) -> Error {
     reason.clone().into()
 }
 
-pub(super) fn destroyed(operation: &str) -> Error {
+pub(in crate::node) fn destroyed(operation: &str) -> Error {
     let text = format!("Cannot call {operation} after a stream was destroyed");
     Error::with_code("ERR_STREAM_DESTROYED", text)
 }

@@ -69,6 +69,7 @@ mod promises;
 mod readline;
 mod small_modules;
 mod sockets;
+mod sockets_again;
 mod streams;
 mod surface;
 mod timers;
@@ -91,6 +92,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     immediates::PORTS,
     io::PORTS,
     sockets::PORTS,
+    sockets_again::PORTS,
     errors::PORTS,
     exit::PORTS,
     events::PORTS,

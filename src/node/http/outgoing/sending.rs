@@ -1,19 +1,20 @@
 //! How a message is sent: writes, chunks, the end, and what is kept while it has no socket.
 
 mod sink;
+mod socket;
 
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::rc::{Rc, Weak};
 
+use super::Role;
 use super::fields::{Field, Fields, validate_field};
 use super::head::{FirstLine, Framing, Head, make_head};
-use super::{Role, SOCKET};
 use crate::node::error::Error;
 use crate::node::events::{ERROR, EventEmitter};
 use crate::node::net::Socket;
 use crate::node::reason::throw;
-use crate::node::stream::{Base, Callback, DRAIN, FINISH, PREFINISH, Sink as _, Writable};
+use crate::node::stream::{Base, Callback, FINISH, PREFINISH, Sink as _, destroyed};
 use crate::task::next_tick;
 
 /// How much a message without a socket keeps before `write` returns `false`.
@@ -51,7 +52,14 @@ pub(in crate::node::http) struct Sending {
     ended: Cell<bool>,
     /// Whether an error of the connection was reported, after which 'finish' is not emitted.
     pub(in crate::node::http) had_error: Cell<bool>,
+    /// The callbacks of `end`, which are listeners of 'finish', for an end that is cancelled.
+    end_callbacks: RefCell<Vec<EndCallback>>,
+    /// The error of an end that was cancelled.
+    end_error: RefCell<Option<Error>>,
 }
+
+/// A callback of `end`, unless it was called.
+type EndCallback = Rc<Cell<Option<Callback>>>;
 
 enum HeadState {
     /// Headers may still be set.
@@ -81,6 +89,8 @@ impl Sending {
             needs_drain: Cell::new(false),
             ended: Cell::new(false),
             had_error: Cell::new(false),
+            end_callbacks: RefCell::default(),
+            end_error: RefCell::default(),
         })
     }
 
@@ -113,6 +123,8 @@ impl Sending {
             needs_drain,
             ended,
             had_error,
+            end_callbacks,
+            end_error,
         } = self;
         for flag in [has_turn, is_abandoned, needs_drain, ended, had_error] {
             flag.set(false);
@@ -122,7 +134,8 @@ impl Sending {
         fields.borrow_mut().clear();
         trailers.borrow_mut().clear();
         let left = (head.replace(HeadState::Open), socket.take(), kept.take());
-        drop((left, sizes));
+        let ends = (end_callbacks.take(), end_error.take());
+        drop((left, sizes, ends));
     }
 
     fn me(&self) -> Rc<Self> {
@@ -135,95 +148,6 @@ impl Sending {
 
     pub(in crate::node::http) fn socket(&self) -> Option<Rc<Socket>> {
         self.socket.borrow().clone()
-    }
-
-    // The socket.
-
-    /// Gives the message its socket: its turn in a pipeline, or the connection of a request.
-    // H17, H18.
-    pub(in crate::node::http) fn attach(&self, socket: Rc<Socket>) {
-        self.socket.replace(Some(socket.clone()));
-        self.has_turn.set(true);
-        self.emitter().emit(SOCKET, &*socket);
-    }
-
-    /// Takes the turn from the message. The socket stays known unless `forgets` is set.
-    pub(in crate::node::http) fn detach(&self, forgets: bool) {
-        self.has_turn.set(false);
-        if forgets {
-            let socket = self.socket.take();
-            drop(socket);
-        }
-    }
-
-    /// Writes what was kept, after the socket was attached.
-    pub(in crate::node::http) fn flush(&self) {
-        let Some(socket) = self.socket() else { return };
-        if !socket.writable().is_writable() {
-            return;
-        }
-        let room = self.write_kept(&socket);
-        if self.ended.get() {
-            self.emitter().emit(PREFINISH, ());
-        } else if room == Some(true) && self.needs_drain.take() {
-            self.emitter().emit(DRAIN, ());
-        }
-    }
-
-    /// Writes what was kept. Returns whether the socket has room, or `None` if nothing was kept.
-    fn write_kept(&self, socket: &Socket) -> Option<bool> {
-        let writable = socket.writable();
-        for _ in 0..self.corked.take() {
-            writable.cork();
-        }
-        let kept = self.kept.take();
-        if kept.is_empty() {
-            return None;
-        }
-        writable.cork();
-        let mut room = true;
-        for (bytes, callback) in kept {
-            room = socket.writable().write_chunk(bytes, callback);
-        }
-        writable.uncork();
-        let size = self.kept_size.take();
-        self.role.kept_bytes_changed(0, size);
-        Some(room)
-    }
-
-    /// Reports that the socket has drained.
-    pub(in crate::node::http) fn socket_drained(&self) {
-        if !self.ended.get() && self.needs_drain.take() {
-            self.emitter().emit(DRAIN, ());
-        }
-    }
-
-    /// Drops what is kept: the connection is gone.
-    pub(in crate::node::http) fn drop_kept(&self) {
-        let kept = self.kept.take();
-        let size = self.kept_size.take();
-        if size > 0 {
-            self.role.kept_bytes_changed(0, size);
-        }
-        drop(kept);
-    }
-
-    /// Drops what is kept and will be written: the message never gets its turn. The size stays, so
-    /// that the message does not seem to be finished.
-    pub(in crate::node::http) fn abandon(&self) {
-        self.is_abandoned.set(true);
-        let kept = self.kept.take();
-        drop(kept);
-    }
-
-    /// Marks the message as destroyed without any effect on the socket.
-    pub(in crate::node::http) fn mark_destroyed(&self) {
-        self.base.destroyed.set(true);
-    }
-
-    /// Emits 'close', after which the message emits nothing.
-    pub(in crate::node::http) fn emit_close(&self) {
-        Writable::<Vec<u8>>::close_foreign(&self.base);
     }
 
     // The head.
@@ -352,8 +276,7 @@ impl Sending {
             return false;
         }
         if self.base.destroyed.get() {
-            let message = "Cannot call write after a stream was destroyed";
-            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), callback);
+            self.refuse(destroyed("write"), callback);
             return false;
         }
         self.count_body(chunk.len(), false);
@@ -460,8 +383,7 @@ impl Sending {
         let has_chunk = chunk.is_some();
         if self.base.destroyed.get() && has_chunk {
             // As a write to a destroyed message: only a piece of the body is refused.
-            let message = "Cannot call write after a stream was destroyed";
-            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), None);
+            self.refuse(destroyed("write"), None);
         } else {
             if !self.is_head_fixed() {
                 self.framing.content_length.set(Some(size as u64));
@@ -470,7 +392,7 @@ impl Sending {
             self.count_body(size, true);
         }
         if let Some(callback) = callback {
-            self.emitter().once(FINISH, move |()| callback(Ok(())));
+            self.when_finished(callback);
         }
         self.check_length();
         self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
@@ -499,9 +421,22 @@ impl Sending {
                 "ERR_STREAM_ALREADY_FINISHED",
                 message,
             )));
+        } else if let Some(error) = self.end_error.borrow().clone() {
+            next_tick(move || callback(Err(error)));
         } else {
-            self.emitter().once(FINISH, move |()| callback(Ok(())));
+            self.when_finished(callback);
         }
+    }
+
+    /// Calls back with 'finish', or with the error of an end that is cancelled.
+    fn when_finished(&self, callback: Callback) {
+        let callback = Rc::new(Cell::new(Some(callback)));
+        self.end_callbacks.borrow_mut().push(callback.clone());
+        self.emitter().once(FINISH, move |()| {
+            if let Some(callback) = callback.take() {
+                callback(Ok(()));
+            }
+        });
     }
 
     /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
@@ -531,13 +466,25 @@ impl Sending {
         let me = self.me();
         let nothing_left = is_head_sent && !has_chunk && !is_chunked && self.length() == 0;
         if nothing_left {
-            return next_tick(move || me.finish());
+            return next_tick(move || me.finish(Ok(())));
         }
-        let finish: Callback = Box::new(move |_| me.finish());
+        let finish: Callback = Box::new(move |written| me.finish(written));
         self.write_parts(before, chunk.unwrap_or_default(), &after, Some(finish));
     }
 
-    fn finish(&self) {
+    /// The last bytes are written, or never will be.
+    fn finish(&self, written: Result<(), Error>) {
+        let callbacks = self.end_callbacks.take();
+        if let Some(error) = written
+            .err()
+            .filter(|error| error.code() == Some("ECANCELED"))
+        {
+            self.end_error.replace(Some(error.clone()));
+            for callback in callbacks.iter().filter_map(|callback| callback.take()) {
+                callback(Err(error.clone()));
+            }
+            return;
+        }
         if self.had_error.get() || self.base.is_closed() {
             return;
         }

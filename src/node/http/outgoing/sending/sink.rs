@@ -41,7 +41,7 @@ impl Sink<Vec<u8>> for Sending {
     }
 
     fn finished(&self) -> bool {
-        self.ended.get() && self.length() == 0
+        self.ended.get() && self.length() == 0 && self.end_error.borrow().is_none()
     }
 
     fn need_drain(&self) -> bool {
