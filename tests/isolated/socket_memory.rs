@@ -497,3 +497,131 @@ fn a_socket_that_connects_again_and_again_is_freed_at_last() {
         server.close();
     });
 }
+
+/// A socket that uses itself in a listener of each event, as a JavaScript program does.
+fn self_holding(socket: &Socket) {
+    let held = [(); 4].map(|()| socket.clone());
+    let [connects, reads, fails, closes] = held;
+    socket.on(CONNECT, move |()| drop(connects.write("hello")));
+    socket.on_data(move |_| reads.resume());
+    socket.on(ERROR, move |_| drop(fails.destroyed()));
+    socket.on(CLOSE, move |()| drop(closes.destroyed()));
+}
+
+#[test]
+fn sockets_that_are_destroyed_at_odd_moments_leave_nothing() {
+    let test = "sockets_that_are_destroyed_at_odd_moments_leave_nothing";
+    isolated(test, || async {
+        let server = net::create_server(|socket| {
+            socket.on(ERROR, |_| ());
+            socket.readable().pipe(socket.writable());
+        });
+        let address = listening(&server).await;
+        let number = Cell::new(0);
+        leaves_nothing(300, async || {
+            let socket = Socket::new();
+            self_holding(&socket);
+            let closed = closing(&socket);
+            let stage = number.replace(number.get() + 1) % 10;
+            match stage {
+                0 => drop(socket.write("early")),
+                1 => socket.connect(("localhost", address.port())),
+                2 => socket.connect(("127.0.0.1", 1)),
+                _ => socket.connect(address),
+            }
+            match stage {
+                3 => socket.destroy(None),
+                4 => {
+                    socket.write("waits");
+                    socket.end();
+                    socket.destroy(Some(Error::new("own")));
+                }
+                5 => {
+                    let held = socket.clone();
+                    socket.prepend(CONNECT, move |()| held.destroy(None));
+                    socket.write("waits");
+                }
+                6 => {
+                    let held = socket.clone();
+                    socket.on_data(move |_| held.reset_and_destroy());
+                }
+                7 => {
+                    // A second attempt meanwhile is an error.
+                    socket.connect(address);
+                }
+                9 => socket.end(),
+                _ => {
+                    phase::check().await;
+                    socket.destroy(None);
+                }
+            }
+            drop(socket);
+            closed.await.unwrap();
+        })
+        .await;
+        server.close();
+    });
+}
+
+#[test]
+fn a_socket_that_is_dropped_before_it_connects_is_freed() {
+    let test = "a_socket_that_is_dropped_before_it_connects_is_freed";
+    isolated(test, || async {
+        leaves_nothing(500, async || {
+            let socket = Socket::new();
+            socket.on_data(|_| ());
+            socket.resume();
+            phase::check().await;
+        })
+        .await;
+    });
+}
+
+#[test]
+fn responses_that_are_left_at_odd_moments_leave_nothing() {
+    let test = "responses_that_are_left_at_odd_moments_leave_nothing";
+    isolated(test, || async {
+        let server = http::create_server(|request, response| match request.url() {
+            "/silent" => {}
+            "/half" => drop(response.write("half")),
+            "/large" => response.end_bytes(vec![b'x'; 1 << 20]),
+            _ => response.end_bytes("hello"),
+        });
+        let address = http_listening(&server).await;
+        let number = Cell::new(0);
+        leaves_nothing(200, async || {
+            let stage = number.replace(number.get() + 1) % 6;
+            let path = ["silent", "half", "large", "whole", "half", "large"][stage];
+            if stage >= 4 {
+                let url = format!("http://{address}/{path}");
+                let response = fetch(url).send().await.unwrap();
+                return drop(response);
+            }
+            let request = http::get(RequestOptions::new(address).path(format!("/{path}"))).unwrap();
+            let closed = closing(&request);
+            let held = request.clone();
+            request.on(ERROR, move |_| drop(held.clone()));
+            let held = request.clone();
+            request.on_response(move |response| {
+                let kept = response.clone();
+                response.on(ERROR, move |_| drop(kept.clone()));
+                match stage {
+                    3 => {
+                        response.resume();
+                    }
+                    _ => held.destroy(None),
+                }
+            });
+            if stage == 0 {
+                sleep(10).await.unwrap();
+                request.destroy(None);
+            }
+            drop(request);
+            closed.await.unwrap();
+        })
+        .await;
+        http::global_agent().destroy();
+        server.close_all_connections();
+        server.close();
+    });
+}
