@@ -497,3 +497,66 @@ fn a_socket_that_connects_again_and_again_is_freed_at_last() {
         server.close();
     });
 }
+
+#[test]
+fn a_socket_that_is_dropped_before_it_connects_is_freed() {
+    let test = "a_socket_that_is_dropped_before_it_connects_is_freed";
+    isolated(test, || async {
+        leaves_nothing(500, async || {
+            let socket = Socket::new();
+            socket.on_data(|_| ());
+            socket.resume();
+            phase::check().await;
+        })
+        .await;
+    });
+}
+
+#[test]
+fn responses_that_are_left_at_odd_moments_leave_nothing() {
+    let test = "responses_that_are_left_at_odd_moments_leave_nothing";
+    isolated(test, || async {
+        let server = http::create_server(|request, response| match request.url() {
+            "/silent" => {}
+            "/half" => drop(response.write("half")),
+            "/large" => response.end_bytes(vec![b'x'; 1 << 20]),
+            _ => response.end_bytes("hello"),
+        });
+        let address = http_listening(&server).await;
+        let number = Cell::new(0);
+        leaves_nothing(200, async || {
+            let stage = number.replace(number.get() + 1) % 6;
+            let path = ["silent", "half", "large", "whole", "half", "large"][stage];
+            if stage >= 4 {
+                let url = format!("http://{address}/{path}");
+                let response = fetch(url).send().await.unwrap();
+                return drop(response);
+            }
+            let request = http::get(RequestOptions::new(address).path(format!("/{path}"))).unwrap();
+            let closed = closing(&request);
+            let held = request.clone();
+            request.on(ERROR, move |_| drop(held.clone()));
+            let held = request.clone();
+            request.on_response(move |response| {
+                let kept = response.clone();
+                response.on(ERROR, move |_| drop(kept.clone()));
+                match stage {
+                    3 => {
+                        response.resume();
+                    }
+                    _ => held.destroy(None),
+                }
+            });
+            if stage == 0 {
+                sleep(10).await.unwrap();
+                request.destroy(None);
+            }
+            drop(request);
+            closed.await.unwrap();
+        })
+        .await;
+        http::global_agent().destroy();
+        server.close_all_connections();
+        server.close();
+    });
+}

@@ -191,6 +191,9 @@ pub struct Base {
     pub(super) emits_close: Cell<bool>,
     /// Whether the close keeps the listeners: the stream may be used again.
     keeps_listeners: Cell<bool>,
+    /// Whether 'close' was emitted since the stream was destroyed. A stream with a handle emits it
+    /// after [`close_emitted`](Self::close_emitted) is set.
+    is_over: Cell<bool>,
     /// Whether the close has dropped the listeners.
     pub(super) is_released: Cell<bool>,
     destroy_hook: RefCell<Option<DestroyHook>>,
@@ -225,6 +228,7 @@ impl Base {
             allow_half_open: Cell::new(true),
             emits_close: Cell::new(true),
             keeps_listeners: Cell::new(false),
+            is_over: Cell::new(false),
             is_released: Cell::new(false),
             destroy_hook: RefCell::new(destroy_hook),
             leave_hook: RefCell::default(),
@@ -256,6 +260,7 @@ impl Base {
             allow_half_open,
             emits_close,
             keeps_listeners,
+            is_over,
             is_released,
             destroy_hook: _,
             leave_hook,
@@ -272,6 +277,7 @@ impl Base {
             destroy_later,
             destroy_reported,
             keeps_listeners,
+            is_over,
             is_released,
         ];
         let defaults = [constructed, auto_destroy, allow_half_open, emits_close];
@@ -395,6 +401,7 @@ impl Base {
             writable.before_destroy();
         }
         self.destroyed.set(true);
+        self.is_over.set(false);
         if let Some(error) = &error {
             self.set_errored(error);
         }
@@ -519,6 +526,7 @@ impl Base {
             }
         }
         let _release = Release(self);
+        self.is_over.set(true);
         self.emitter.emit(CLOSE, ());
     }
 

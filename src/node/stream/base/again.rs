@@ -31,6 +31,8 @@ impl Base {
     /// Sets whether the close keeps the listeners.
     pub(in crate::node::stream) fn keep_listeners(&self, keeps: bool) {
         self.keeps_listeners.set(keeps);
-        self.release();
+        if self.is_over.get() {
+            self.release();
+        }
     }
 }
