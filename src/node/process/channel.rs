@@ -24,7 +24,10 @@ impl ParentChannel {
         let ipc = self.ipc.get_or_init(|| {
             let number = env::var_os(ipc::VARIABLE)?;
             let socket = node_channel::take(&number)?;
-            let ipc = Ipc::new(socket.into(), self.emitter.clone()).ok()?;
+            let stream = socket.try_clone().ok()?;
+            let ipc = Ipc::new(stream.into(), self.emitter.clone()).ok()?;
+            // The inherited descriptor stays open, so the parent gets EOF by a shutdown.
+            ipc.on_close(move || drop(socket));
             // Only listeners keep the loop alive.
             ipc.set_referenced(false);
             Some(ipc)
