@@ -1,5 +1,7 @@
 //! How a message is sent: writes, chunks, the end, and what is kept while it has no socket.
 
+mod sink;
+
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::rc::{Rc, Weak};
@@ -49,6 +51,8 @@ pub(in crate::node::http) struct Sending {
     ended: Cell<bool>,
     /// Whether an error of the connection was reported, after which 'finish' is not emitted.
     pub(in crate::node::http) had_error: Cell<bool>,
+    /// Whether 'finish' may follow 'close'.
+    finishes_closed: Cell<bool>,
 }
 
 enum HeadState {
@@ -79,6 +83,7 @@ impl Sending {
             needs_drain: Cell::new(false),
             ended: Cell::new(false),
             had_error: Cell::new(false),
+            finishes_closed: Cell::new(false),
         })
     }
 
@@ -111,8 +116,13 @@ impl Sending {
             needs_drain,
             ended,
             had_error,
+            finishes_closed,
         } = self;
-        for flag in [has_turn, is_abandoned, needs_drain, ended, had_error] {
+        let ends = [ended, had_error, finishes_closed];
+        for flag in [has_turn, is_abandoned, needs_drain]
+            .into_iter()
+            .chain(ends)
+        {
             flag.set(false);
         }
         let sizes = (kept_size.take(), corked.take(), body_size.take());
@@ -222,6 +232,23 @@ impl Sending {
     /// Emits 'close', after which the message emits nothing.
     pub(in crate::node::http) fn emit_close(&self) {
         Writable::<Vec<u8>>::close_foreign(&self.base);
+    }
+
+    /// Emits 'close' of a request that was answered. If it has not ended, it still finishes.
+    // H61.
+    pub(in crate::node::http) fn emit_close_answered(&self) {
+        if self.ended.get() {
+            return self.emit_close();
+        }
+        self.finishes_closed.set(true);
+        Writable::<Vec<u8>>::close_foreign_early(&self.base);
+    }
+
+    /// Releases the listeners of a request that has ended after its 'close'.
+    fn release_closed(&self) {
+        if self.finishes_closed.take() {
+            Writable::<Vec<u8>>::release_foreign(&self.base);
+        }
     }
 
     // The head.
@@ -471,7 +498,7 @@ impl Sending {
             self.emitter().once(FINISH, move |()| callback(Ok(())));
         }
         self.check_length();
-        self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
+        let finishes = self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
         if let Some(socket) = self.socket() {
             socket.writable().uncork_all();
         }
@@ -479,6 +506,9 @@ impl Sending {
         self.ended.set(true);
         if self.kept.borrow().is_empty() && self.has_turn.get() {
             self.emitter().emit(PREFINISH, ());
+        }
+        if !finishes {
+            self.release_closed();
         }
     }
 
@@ -503,8 +533,9 @@ impl Sending {
     }
 
     /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
-    /// them, also if the last piece is not sent.
-    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) {
+    /// them, also if the last piece is not sent. Returns whether there is nothing to write, so that
+    /// 'finish' is certain.
+    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) -> bool {
         let has_body = self.framing.has_body.get();
         let is_chunked = has_body && self.framing.is_chunked.get();
         let chunk = chunk.filter(|_| has_body);
@@ -529,18 +560,22 @@ impl Sending {
         let me = self.me();
         let nothing_left = is_head_sent && !has_chunk && !is_chunked && self.length() == 0;
         if nothing_left {
-            return next_tick(move || me.finish());
+            next_tick(move || me.finish());
+            return true;
         }
         let finish: Callback = Box::new(move |_| me.finish());
         self.write_parts(before, chunk.unwrap_or_default(), &after, Some(finish));
+        false
     }
 
     fn finish(&self) {
-        if self.had_error.get() || self.base.is_closed() {
+        let is_over = self.base.is_closed() && !self.finishes_closed.get();
+        if self.had_error.get() || is_over {
             return;
         }
         self.role.finished(self);
         self.emitter().emit(FINISH, ());
+        self.release_closed();
     }
 }
 
@@ -548,65 +583,4 @@ impl Sending {
 fn push_chunk_size(bytes: &mut Vec<u8>, size: usize) {
     let written = write!(bytes, "{size:x}\r\n");
     debug_assert!(written.is_ok(), "a vector accepts all bytes");
-}
-
-impl Sink<Vec<u8>> for Sending {
-    fn write(&self, chunk: Vec<u8>, callback: Option<Callback>) -> bool {
-        let room = self.write_body(chunk, callback);
-        if !room {
-            self.needs_drain.set(true);
-        }
-        room
-    }
-
-    fn end(&self, chunk: Option<Vec<u8>>, callback: Option<Callback>) {
-        self.end_body(chunk, callback);
-    }
-
-    fn cork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().cork(),
-            None => self.corked.set(self.corked.get() + 1),
-        }
-    }
-
-    fn uncork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().uncork(),
-            None => self.corked.set(self.corked.get().saturating_sub(1)),
-        }
-    }
-
-    fn corked(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().corked());
-        of_socket + self.corked.get()
-    }
-
-    fn ended(&self) -> bool {
-        self.ended.get()
-    }
-
-    fn finished(&self) -> bool {
-        self.ended.get() && self.length() == 0
-    }
-
-    fn need_drain(&self) -> bool {
-        self.needs_drain.get()
-    }
-
-    fn length(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().length());
-        of_socket + self.kept_size.get()
-    }
-
-    fn high_water_mark(&self) -> usize {
-        let of_socket = self
-            .socket()
-            .map(|socket| socket.writable().high_water_mark());
-        of_socket.unwrap_or(HIGH_WATER_MARK)
-    }
-
-    fn destroy(&self, error: Option<Error>) {
-        self.role.destroyed(self, error);
-    }
 }
