@@ -427,7 +427,7 @@ impl Run {
         let abort = move || {
             if let (Some(reason), Some(child)) = (source.reason(), run.child()) {
                 if child.kill(run.kill_signal) {
-                    child.emit(ERROR, &Error::aborted_by(reason));
+                    child.emit(ERROR, Error::aborted_by(reason));
                 }
             }
         };

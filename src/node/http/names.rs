@@ -9,7 +9,10 @@ const FEW: usize = 32;
 /// that a peer cannot choose names that collide.
 #[derive(Clone, Default)]
 pub(in crate::node) struct Names {
-    // In a box, because each message has two lists and few are long.
+    #[expect(
+        clippy::box_collection,
+        reason = "each message has two lists, and few are long"
+    )]
     places: Option<Box<HashMap<Box<str>, usize>>>,
 }
 

@@ -21,7 +21,7 @@ super::ports! {
 }
 
 /// A step, which gets those behind it.
-struct Step(Box<dyn FnOnce(VecDeque<Step>)>);
+struct Step(Box<dyn FnOnce(VecDeque<Self>)>);
 
 /// What a stream says of its end.
 type State = Box<dyn Fn() -> (bool, Option<Error>)>;
