@@ -520,8 +520,7 @@ impl Socket {
             bound.controller.abort();
         }
         next_tick(move || {
-            this.inner.emitter.emit(CLOSE, ());
-            this.inner.emitter.clear();
+            this.inner.emitter.emit_last(CLOSE);
         });
     }
 

@@ -56,6 +56,7 @@ use std::rc::{Rc, Weak};
 pub use self::awaited::{Once, once, once_with_signal};
 pub use self::emitter::{Emitter, Listening};
 use self::event::Key;
+pub(super) use self::event::Mark;
 pub use self::event::{Event, ListenerId};
 pub(super) use self::iterate::EventQueue;
 pub use self::iterate::{Events, on, on_with_signal};
@@ -281,7 +282,7 @@ impl EventEmitter {
     fn insert(&self, id: ListenerId, target: Target, first: bool) {
         let key = id.key;
         // Emitted before the insertion, so that a listener of 'newListener' does not see itself.
-        if self.listener_count(NEW_LISTENER) > 0 {
+        if self.inner.listeners.borrow().was_watched() {
             self.emit(NEW_LISTENER, key.name);
         }
         let entry = Entry::new(id, target);
@@ -313,7 +314,7 @@ impl EventEmitter {
                     limits.warned.borrow_mut().retain(|key| *key != id.key);
                 }
             }
-            if self.listener_count(REMOVE_LISTENER) > 0 {
+            if self.inner.listeners.borrow().was_watched() {
                 self.emit(REMOVE_LISTENER, id.key.name);
             }
             self.tell(|watch| watch.removed(id.key.name));
@@ -329,18 +330,18 @@ impl EventEmitter {
         self.remove_key(event.key());
     }
 
-    /// Removes all listeners of all events. Those of [`REMOVE_LISTENER`] are removed last, so that
-    /// they see the other removals. JavaScript: `emitter.removeAllListeners()`.
+    /// Removes all listeners of all events, in the order of [`event_names`](Self::event_names).
+    /// Those of [`REMOVE_LISTENER`] are removed last, so that they see the other removals. A
+    /// listener that one of them adds meanwhile is dropped. JavaScript:
+    /// `emitter.removeAllListeners()`.
     pub fn remove_all_events(&self) {
-        loop {
-            let keys = self.inner.listeners.borrow().keys();
-            let mut others = keys.iter().filter(|key| **key != REMOVE_LISTENER.key());
-            let next = others.next().or(keys.first()).copied();
-            match next {
-                Some(key) => self.remove_key(key),
-                None => return,
-            }
+        let keys = self.inner.listeners.borrow().keys();
+        let is_last = |key: &Key| *key == REMOVE_LISTENER.key();
+        for key in keys.into_iter().filter(|key| !is_last(key)) {
+            self.remove_key(key);
         }
+        self.remove_key(REMOVE_LISTENER.key());
+        self.clear();
     }
 
     /// Drops all listeners without an event: the owner emits nothing any more.
@@ -349,14 +350,32 @@ impl EventEmitter {
         drop(listeners);
     }
 
+    /// Drops the listeners that were added before `mark`, without an event: the owner is closed.
+    /// They may hold the owner. The events named by `kept` keep theirs.
+    pub(super) fn drop_before(&self, mark: Mark, kept: &[&str]) {
+        let dropped = self.inner.listeners.borrow_mut().drop_before(mark, kept);
+        drop(dropped);
+    }
+
+    /// Emits the last event of the owner, and drops the listeners that were there before it, also
+    /// if one of them panics. Those that are added meanwhile stay.
+    pub(super) fn emit_last(&self, event: Event<()>) {
+        struct Last<'a>(&'a EventEmitter, Mark);
+        impl Drop for Last<'_> {
+            fn drop(&mut self) {
+                self.0.drop_before(self.1, &[]);
+            }
+        }
+        let _last = Last(self, Mark::now());
+        self.emit(event, ());
+    }
+
+    /// Removes the listeners that an event has now, the last one first. A listener of
+    /// 'removeListener' may add others.
     fn remove_key(&self, key: Key) {
-        // One at a time, because a listener of 'removeListener' may change the list.
-        loop {
-            let last = self.inner.listeners.borrow().last(key);
-            match last {
-                Some(id) => self.off(id),
-                None => return,
-            };
+        let ids = self.inner.listeners.borrow().ids(key);
+        for id in ids.into_iter().rev() {
+            self.off(id);
         }
     }
 
@@ -367,12 +386,12 @@ impl EventEmitter {
     }
 
     /// Returns the names of the events with listeners, in the order of their first listeners.
-    /// [Monitors](Event::monitor) come last, as their name is a symbol in Node. JavaScript:
+    /// [Monitors](Event::monitor) come last, as their name is a symbol in Node, and names that are
+    /// array indices come first, as in every object of JavaScript. JavaScript:
     /// `emitter.eventNames()`.
     #[must_use]
     pub fn event_names(&self) -> Vec<&'static str> {
-        let mut keys = self.inner.listeners.borrow().keys();
-        keys.sort_by_key(|key| key.is_monitor());
+        let keys = self.inner.listeners.borrow().keys();
         keys.into_iter().map(|key| key.name).collect()
     }
 
@@ -422,6 +441,10 @@ impl EventEmitter {
         self.call_all(event.monitor(), arguments);
         if self.call_all(event, arguments) {
             return Ok(true);
+        }
+        if self.inner.listeners.borrow().has_dropped_error_listener() {
+            // The owner is closed, and has dropped the listener with the others.
+            return Ok(false);
         }
         Err(UnheardError {
             reason: unheard(arguments),

@@ -42,6 +42,8 @@ pub(super) struct Ipc {
     socket: Socket,
     emitter: EventEmitter,
     is_connected: Cell<bool>,
+    /// Called when the channel is closed.
+    on_close: Rc<OnClose>,
     /// The received part of an incomplete line.
     partial: RefCell<Vec<u8>>,
 }
@@ -54,6 +56,7 @@ impl Ipc {
             socket: socket_of(stream)?,
             emitter,
             is_connected: Cell::new(true),
+            on_close: Rc::default(),
             partial: RefCell::default(),
         });
         let reads = Rc::downgrade(&ipc);
@@ -66,6 +69,8 @@ impl Ipc {
         ipc.socket.on(END, move |()| {
             if let Some(ipc) = ends.upgrade().filter(|ipc| ipc.is_connected()) {
                 ipc.disconnect();
+                // As in Node, before the event of the disconnection.
+                ipc.on_close.call();
             }
         });
         // Node treats an I/O error of the channel like EOF.
@@ -78,9 +83,12 @@ impl Ipc {
         Ok(ipc)
     }
 
-    /// Calls `f` when the socket is closed.
-    pub(super) fn on_close(&self, f: impl Fn() + 'static) {
-        self.socket.once(CLOSE, move |()| f());
+    /// Calls `f` when the peer has closed the channel, or else when the socket is closed.
+    pub(super) fn on_close(&self, f: impl FnOnce() + 'static) {
+        let before = self.on_close.0.replace(Some(Box::new(f)));
+        drop(before);
+        let on_close = self.on_close.clone();
+        self.socket.once(CLOSE, move |()| on_close.call());
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -147,6 +155,18 @@ impl Ipc {
             }
             emitter.emit(DISCONNECT, ());
         });
+    }
+}
+
+/// What is called once at the end of the channel.
+#[derive(Default)]
+struct OnClose(Cell<Option<Box<dyn FnOnce()>>>);
+
+impl OnClose {
+    fn call(&self) {
+        if let Some(call) = self.0.take() {
+            call();
+        }
     }
 }
 

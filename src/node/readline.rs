@@ -50,7 +50,7 @@ use self::split::LineSplitter;
 use super::abort::{AbortListener, AbortSignal};
 use super::context::Node;
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId};
+use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId, Mark};
 pub use super::stream::{CLOSE, PAUSE, RESUME};
 use super::stream::{END, IntoChunk as _, Readable, Writable};
 use crate::task::next_tick;
@@ -436,8 +436,8 @@ impl Inner {
             signal.off(listener);
         }
         // The listeners are needed until the lines of this chunk are emitted.
-        let emitter = self.emitter.clone();
-        next_tick(move || emitter.clear());
+        let (emitter, mark) = (self.emitter.clone(), Mark::now());
+        next_tick(move || emitter.drop_before(mark, &[]));
         self.emitter.emit(CLOSE, ());
     }
 }

@@ -10,15 +10,16 @@ use std::io;
 use std::panic::Location;
 use std::path::Path;
 use std::pin::Pin;
-use std::process::{self, ExitStatus, Output, Stdio};
+use std::process::{self, ExitStatus, Output};
 use std::task::{Context, Poll};
 
 use self::platform::Options;
 use super::child::Child;
+use super::stdio::Stdio;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{PipeReader, PipeWriter};
+use crate::io::{PipeReader, PipeWriter, pipe};
 use crate::keeper::Keeper;
 use crate::probe::Area;
 use crate::site::Site;
@@ -59,7 +60,12 @@ pub struct Command {
     has_stdin: bool,
     has_stdout: bool,
     has_stderr: bool,
+    /// Which of them are pipes that a start creates.
+    pipes: [bool; 3],
 }
+
+/// This side of the pipes of a child: its input, output and errors.
+pub(crate) type Pipes = (Option<PipeWriter>, Option<PipeReader>, Option<PipeReader>);
 
 impl Command {
     /// Creates a command for the program of this name or path. It has no arguments, and the
@@ -124,21 +130,27 @@ impl Command {
     /// `into_owned_fd` of a pipe restores its mode.
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
         self.has_stdin = true;
-        self.std.stdin(stdin);
+        let stdin = stdin.into();
+        self.pipes[0] = stdin.is_pipe;
+        self.std.stdin(stdin.std);
         self
     }
 
     /// Sets the child's standard output; see [`stdin`](Self::stdin).
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
         self.has_stdout = true;
-        self.std.stdout(stdout);
+        let stdout = stdout.into();
+        self.pipes[1] = stdout.is_pipe;
+        self.std.stdout(stdout.std);
         self
     }
 
     /// Sets the child's standard error; see [`stdin`](Self::stdin).
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
         self.has_stderr = true;
-        self.std.stderr(stderr);
+        let stderr = stderr.into();
+        self.pipes[2] = stderr.is_pipe;
+        self.std.stderr(stderr.std);
         self
     }
 
@@ -241,26 +253,45 @@ impl Command {
     #[inline]
     fn spawn_for_output(&mut self) -> io::Result<Child> {
         if !self.has_stdin {
-            self.std.stdin(Stdio::null());
+            self.std.stdin(process::Stdio::null());
         }
         if !self.has_stdout {
-            self.std.stdout(Stdio::piped());
+            self.std.stdout(process::Stdio::piped());
         }
         if !self.has_stderr {
-            self.std.stderr(Stdio::piped());
+            self.std.stderr(process::Stdio::piped());
         }
         let child = self.spawn();
         // Restored: the next start may be a `spawn`, which inherits descriptors that were not set.
         if !self.has_stdin {
-            self.std.stdin(Stdio::inherit());
+            self.std.stdin(process::Stdio::inherit());
         }
         if !self.has_stdout {
-            self.std.stdout(Stdio::inherit());
+            self.std.stdout(process::Stdio::inherit());
         }
         if !self.has_stderr {
-            self.std.stderr(Stdio::inherit());
+            self.std.stderr(process::Stdio::inherit());
         }
         child
+    }
+
+    /// Creates the pipes that a child would have that could not be started: nothing is at their
+    /// other ends.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`pipe`](crate::io::pipe()).
+    #[track_caller]
+    #[inline]
+    pub(crate) fn pipes_to_nobody(&self) -> io::Result<Pipes> {
+        let [stdin, stdout, stderr] = self.pipes;
+        let input = stdin.then(|| pipe().map(|(_, input)| input));
+        let output = |is_pipe: bool| is_pipe.then(|| pipe().map(|(output, _)| output));
+        Ok((
+            input.transpose()?,
+            output(stdout).transpose()?,
+            output(stderr).transpose()?,
+        ))
     }
 
     /// Returns the command of the standard library, to query the settings.
@@ -376,6 +407,7 @@ impl From<process::Command> for Command {
             has_stdin: false,
             has_stdout: false,
             has_stderr: false,
+            pipes: [false; 3],
         }
     }
 }

@@ -1,60 +1,68 @@
-//! The ends of pipes as the standard descriptors of a child.
+//! What the standard descriptors of a child are.
 
-use std::io;
-use std::process::Stdio;
+use std::fmt;
+use std::process;
 
-use crate::io::{PipeReader, PipeWriter};
-
-/// Hands the reading end to a child, such as the [`ChildStdout`](super::ChildStdout) of another. It
-/// leaves the loop, and its blocking mode is restored. Unix only.
+/// What a standard descriptor of a child is, for [`Command::stdin`](super::Command::stdin) and its
+/// neighbours: a pipe, the descriptor of this process, nothing, or any open descriptor.
 ///
-/// # Errors
-///
-/// Any OS error of `fcntl`. The descriptor is closed then.
+/// Everything that converts into [`std::process::Stdio`] converts into it.
 ///
 /// # Examples
-///
-/// `echo hello | cat`:
 ///
 /// ```
 /// use phaseloop::process::{Command, Stdio};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
-///     let mut echo = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
-///     let hello: Stdio = echo.stdout.take().unwrap().try_into()?;
-///     let output = Command::new("cat").stdin(hello).output().await?;
-///     assert_eq!(output.stdout, b"hello\n");
-///     assert!(echo.wait().await?.success());
+///     let mut command = Command::new("cat");
+///     command.stdin(Stdio::null()).stdout(Stdio::piped());
+///     assert_eq!(command.output().await?.stdout, b"");
 ///     Ok(())
 /// })
 /// # }
 /// ```
-impl TryFrom<PipeReader> for Stdio {
-    type Error = io::Error;
+pub struct Stdio {
+    pub(super) std: process::Stdio,
+    pub(super) is_pipe: bool,
+}
 
-    #[inline]
-    fn try_from(end: PipeReader) -> io::Result<Self> {
-        end.into_owned_fd().map(Self::from)
+impl Stdio {
+    /// A new pipe, whose other end is in [`Child`](super::Child).
+    #[must_use]
+    pub fn piped() -> Self {
+        Self {
+            std: process::Stdio::piped(),
+            is_pipe: true,
+        }
+    }
+
+    /// The descriptor of this process.
+    #[must_use]
+    pub fn inherit() -> Self {
+        process::Stdio::inherit().into()
+    }
+
+    /// The null device: no input, and output that is discarded.
+    #[must_use]
+    pub fn null() -> Self {
+        process::Stdio::null().into()
     }
 }
 
-/// Hands the writing end to a child, such as the [`ChildStdin`](super::ChildStdin) of another. It
-/// leaves the loop, and its blocking mode is restored. Unix only.
-///
-/// # Errors
-///
-/// [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the writer was closed through `AsyncWrite`;
-/// otherwise any OS error of `fcntl`. The descriptor is closed then.
-impl TryFrom<PipeWriter> for Stdio {
-    type Error = io::Error;
-
-    #[inline]
-    fn try_from(end: PipeWriter) -> io::Result<Self> {
-        // A write of nothing fails for a writer without a descriptor only.
-        match end.try_write(&[]) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(error),
-            _ => end.into_owned_fd().map(Self::from),
+impl<T: Into<process::Stdio>> From<T> for Stdio {
+    fn from(stdio: T) -> Self {
+        Self {
+            std: stdio.into(),
+            is_pipe: false,
         }
+    }
+}
+
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stdio")
+            .field("is_pipe", &self.is_pipe)
+            .finish_non_exhaustive()
     }
 }

@@ -1,10 +1,12 @@
-//! The error of an emit that no listener has received.
+//! Errors without a listener.
 
 use std::fmt;
 
+use crate::node::error::Error;
 use crate::node::reason::Reason;
 
-/// An error that was emitted without a listener; returned by [`EventEmitter::try_emit`].
+/// An error that was emitted without a listener; returned by
+/// [`EventEmitter::try_emit`](super::EventEmitter::try_emit).
 ///
 /// # Examples
 ///
@@ -15,8 +17,6 @@ use crate::node::reason::Reason;
 /// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
 /// assert_eq!(unheard.message(), "too late");
 /// ```
-///
-/// [`EventEmitter::try_emit`]: super::EventEmitter::try_emit
 #[derive(Clone, Debug)]
 pub struct UnheardError {
     pub(super) reason: Reason,
@@ -28,6 +28,11 @@ impl UnheardError {
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.reason
+    }
+
+    /// Returns the error, if it is one of Node's.
+    pub(in crate::node) fn error(&self) -> Option<&Error> {
+        self.reason.node_error()
     }
 
     /// Returns the text of the error.

@@ -492,7 +492,11 @@ impl ClientRequest {
         if let Some((signal, listener)) = abort {
             signal.off(listener);
         }
-        self.message.sending().emit_close();
+        let response = self.state.exchange.response();
+        match response.is_some_and(|response| response.complete()) {
+            true => self.message.sending().emit_close_answered(),
+            false => self.message.sending().emit_close(),
+        }
     }
 }
 

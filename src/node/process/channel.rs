@@ -1,6 +1,6 @@
 //! The IPC channel to the parent that has forked this process.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::env;
 use std::rc::{Rc, Weak};
 
@@ -23,10 +23,11 @@ impl ParentChannel {
     fn ipc(&self) -> Option<&Rc<Ipc>> {
         let ipc = self.ipc.get_or_init(|| {
             let number = env::var_os(ipc::VARIABLE)?;
-            let (socket, connection) = node_channel::take(&number)?;
-            let ipc = Ipc::new(socket.into(), self.emitter.clone()).ok()?;
-            let connection = Cell::new(Some(connection));
-            ipc.on_close(move || drop(connection.take()));
+            let socket = node_channel::take(&number)?;
+            let stream = socket.try_clone().ok()?;
+            let ipc = Ipc::new(stream.into(), self.emitter.clone()).ok()?;
+            // The inherited descriptor stays open, so the parent gets EOF by a shutdown.
+            ipc.on_close(move || drop(socket));
             // Only listeners keep the loop alive.
             ipc.set_referenced(false);
             Some(ipc)

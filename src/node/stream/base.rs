@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::CLOSE;
 use crate::node::error::Error;
-use crate::node::events::{ERROR, EventEmitter};
+use crate::node::events::{ERROR, EventEmitter, Mark};
 use crate::node::promise;
 use crate::node::reason::Reason;
 use crate::task::next_tick;
@@ -183,6 +183,8 @@ pub struct Base {
     pub(super) closed: Cell<bool>,
     pub(super) close_emitted: Cell<bool>,
     pub(super) error_emitted: Cell<bool>,
+    /// When the last event of the stream was emitted.
+    ended_at: Cell<Option<Mark>>,
     pub(in crate::node) errored: RefCell<Option<Error>>,
     pub(in crate::node) auto_destroy: Cell<bool>,
     pub(super) allow_half_open: Cell<bool>,
@@ -223,6 +225,7 @@ impl Base {
             closed: Cell::new(false),
             close_emitted: Cell::new(false),
             error_emitted: Cell::new(false),
+            ended_at: Cell::new(None),
             errored: RefCell::new(None),
             auto_destroy: Cell::new(auto_destroy),
             allow_half_open: Cell::new(true),
@@ -255,6 +258,7 @@ impl Base {
             closed,
             close_emitted,
             error_emitted,
+            ended_at,
             errored,
             auto_destroy,
             allow_half_open,
@@ -285,6 +289,7 @@ impl Base {
             && emitter.is_untouched()
             && !ends.iter().any(|flag| flag.get())
             && defaults.iter().all(|flag| flag.get())
+            && ended_at.get().is_none()
             && errored.borrow().is_none()
             && leave_hook.borrow().is_none()
     }
@@ -465,12 +470,15 @@ impl Base {
         }
         self.closed.set(true);
         self.tick(move |base| {
-            // A guard, because 'close' must follow even if a listener of 'error' panics.
-            let close = EmitClose(base);
+            let abandoned = Abandoned(base);
             if let Some(error) = &error {
                 base.emit_error(error);
             }
-            drop(close);
+            std::mem::forget(abandoned);
+            base.close_emitted.set(true);
+            if base.emits_close.get() {
+                base.emit_close();
+            }
         });
     }
 
@@ -497,22 +505,20 @@ impl Base {
     }
 }
 
-/// Emits 'close' when it is dropped, also if a listener of 'error' panicked or none existed.
-struct EmitClose<'a>(&'a Rc<Base>);
+/// Dropped when 'error' was thrown: it had no listener, or a listener has panicked. As in Node,
+/// 'close' does not follow then, except that a handle emits its own.
+struct Abandoned<'a>(&'a Rc<Base>);
 
-impl Drop for EmitClose<'_> {
+impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         let base = self.0;
-        base.close_emitted.set(true);
-        if !base.emits_close.get() {
-            return;
+        if base.emits_close.get() {
+            base.ended_at.set(Some(Mark::now()));
+            // A tick of its own, because the drop of a listener may panic.
+            base.tick(|base| base.release());
+        } else {
+            base.close_emitted.set(true);
         }
-        if std::thread::panicking() {
-            // 'close' gets a tick of its own: a second panic during unwinding would abort the
-            // process.
-            return base.tick(|base| base.emit_close());
-        }
-        base.emit_close();
     }
 }
 
@@ -525,21 +531,29 @@ impl Base {
                 self.0.release();
             }
         }
+        self.ended_at.set(Some(Mark::now()));
         let _release = Release(self);
         self.is_over.set(true);
         self.emitter.emit(CLOSE, ());
     }
 
-    /// Drops everything that may hold the stream, once it is closed and no pipe needs it.
+    /// The stream has emitted its last event: drops everything that may hold it.
+    pub(super) fn let_go(&self) {
+        self.ended_at.set(Some(Mark::now()));
+        self.release();
+    }
+
+    /// Drops everything that may hold the stream, once it has emitted its last event and no pipe
+    /// needs it. Listeners that were added since then stay.
     pub(super) fn release(&self) {
         let (readable, writable) = (self.readable(), self.writable());
         let is_piped = readable.as_ref().is_some_and(|side| side.has_pipes());
-        let is_over = self.close_emitted.get() && self.destroyed.get();
-        if !is_over || is_piped || self.keeps_listeners.get() {
+        let ended_at = self.ended_at.get();
+        let Some(mark) = ended_at.filter(|_| !is_piped && !self.keeps_listeners.get()) else {
             return;
-        }
+        };
         self.is_released.set(true);
-        self.emitter.clear();
+        self.emitter.drop_before(mark, &[]);
         let hook = self.leave_hook.take();
         drop(hook);
         if let Some(readable) = readable {

@@ -20,13 +20,9 @@ use super::pre_exec::borrowed;
 pub(crate) struct Inherited(OwnedFd);
 
 impl Inherited {
-    /// Duplicates the socket, which must be one that the parent has passed.
-    pub(super) fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        // Children of this process must not inherit it.
-        fcntl_setfd(socket, FdFlags::CLOEXEC)?;
-        let duplicate = Self(fcntl_dupfd_cloexec(socket, 3)?);
-        rustix::io::ioctl_fionbio(&duplicate, true)?;
-        Ok(duplicate)
+    /// Duplicates the socket again. The drop of that duplicate does not disconnect.
+    pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
     }
 }
 
@@ -60,7 +56,7 @@ pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
     if IS_TAKEN.swap(true, Ordering::Relaxed) {
         return Ok(None);
     }
-    let socket = duplicate(description);
+    let socket = duplicate_described(description);
     if socket.is_err() {
         IS_TAKEN.store(false, Ordering::Relaxed);
     }
@@ -68,7 +64,7 @@ pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
 }
 
 #[inline]
-fn duplicate(description: &OsStr) -> io::Result<Inherited> {
+fn duplicate_described(description: &OsStr) -> io::Result<Inherited> {
     let socket = find(description).ok_or_else(|| {
         let text = format!(
             "the environment names a channel to the parent, {description:?}, that is not there: \
@@ -76,19 +72,39 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
         );
         io::Error::new(io::ErrorKind::InvalidData, text)
     })?;
-    Inherited::new(socket)
+    duplicate(socket)
+}
+
+/// Duplicates a socket of the parent.
+#[inline]
+pub(super) fn duplicate(socket: BorrowedFd<'_>) -> io::Result<Inherited> {
+    // Children of this process must not inherit it.
+    fcntl_setfd(socket, FdFlags::CLOEXEC)?;
+    let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?);
+    rustix::io::ioctl_fionbio(&duplicate, true)?;
+    Ok(duplicate)
 }
 
 /// Returns the socket if it is the described one: a connected Unix stream.
 #[inline]
 fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let (number, inode) = description.to_str()?.split_once(':')?;
-    let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
+    let socket = borrow(number.parse().ok()?)?;
+    let is_described = fstat(socket).ok()?.st_ino.to_string() == inode;
+    is_described.then_some(socket)
+}
+
+/// Borrows the descriptor with a number if it is a connected Unix stream, and no standard
+/// descriptor.
+#[inline]
+pub(super) fn borrow(number: RawFd) -> Option<BorrowedFd<'static>> {
+    if number <= 2 {
+        return None;
+    }
+    // If the number is closed meanwhile, the calls fail.
     let socket = borrowed(number);
     let stat = fstat(socket).ok()?;
-    let is_described = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
-        && stat.st_ino.to_string() == inode;
-    if !is_described {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
         return None;
     }
     let view = SockRef::from(&socket);

@@ -1,36 +1,36 @@
 //! The socket that a parent passes to its child under the number in `NODE_CHANNEL_FD`.
+//!
+//! As in [`inherited`](super::inherited), the descriptor is borrowed and a duplicate is used. The
+//! variable has only the number. So a socket that this process has opened is refused by other
+//! signs: it is close-on-exec, or the kernel names this process as its peer.
 
 use std::ffi::OsStr;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FileType, fstat};
-use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_getfd};
+use rustix::io::{FdFlags, fcntl_getfd};
 
-use super::inherited::Inherited;
-use super::pre_exec::borrowed;
+use super::inherited::{Inherited, borrow, duplicate};
+use crate::sys::unix_socket::peer_credentials;
 
-/// Duplicates the socket. `None` if it does not exist or was taken before.
-///
-/// The second value disconnects when it is dropped: the number stays open, so a close of the first
-/// is no EOF for the parent.
-pub(crate) fn take(number: &OsStr) -> Option<(OwnedFd, Inherited)> {
+/// Duplicates the socket, once. `None` if it does not exist, is not a channel of the parent, or was
+/// taken before.
+pub(crate) fn take(number: &OsStr) -> Option<Inherited> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
-    let number: RawFd = number.to_str()?.parse().ok().filter(|number| *number > 2)?;
-    let socket = borrowed(number);
-    if !is_inherited_socket(socket) || IS_TAKEN.swap(true, Ordering::Relaxed) {
+    let number: RawFd = number.to_str()?.parse().ok()?;
+    let socket = borrow(number).filter(|socket| is_of_parent(*socket))?;
+    if IS_TAKEN.swap(true, Ordering::Relaxed) {
         return None;
     }
-    let inherited = Inherited::new(socket).ok()?;
-    let duplicate = fcntl_dupfd_cloexec(&inherited, 3).ok()?;
-    Some((duplicate, inherited))
+    duplicate(socket).ok()
 }
 
-/// Returns whether the number is a socket that this process was started with: descriptors that it
-/// opens itself are close-on-exec.
-fn is_inherited_socket(descriptor: BorrowedFd<'_>) -> bool {
-    let is_socket = fstat(descriptor)
-        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
-    let is_inherited = fcntl_getfd(descriptor).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
-    is_socket && is_inherited
+fn is_of_parent(socket: BorrowedFd<'_>) -> bool {
+    let is_inherited = fcntl_getfd(socket).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
+    is_inherited && !is_opened_here(socket)
+}
+
+/// Returns whether this process has created the socket pair. Not all systems report that.
+fn is_opened_here(socket: BorrowedFd<'_>) -> bool {
+    peer_credentials(socket).is_ok_and(|(process, ..)| process == std::process::id())
 }

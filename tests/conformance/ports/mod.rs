@@ -28,6 +28,7 @@ mod context_requests;
 mod context_sockets;
 mod contexts;
 mod dialogues;
+mod ends;
 mod errors;
 mod events;
 mod exit;
@@ -57,6 +58,8 @@ mod immediates;
 mod io;
 mod lanes;
 mod messages;
+#[cfg(unix)]
+mod missing;
 mod mixed;
 mod modules;
 mod order;
@@ -142,6 +145,9 @@ pub(crate) const ALL: &[&[Port]] = &[
     hooks_again::PORTS,
     hooks_further::PORTS,
     performance_more::PORTS,
+    ends::PORTS,
+    #[cfg(unix)]
+    missing::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

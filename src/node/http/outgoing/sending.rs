@@ -56,6 +56,8 @@ pub(in crate::node::http) struct Sending {
     end_callbacks: RefCell<Vec<EndCallback>>,
     /// The error of an end that was cancelled.
     end_error: RefCell<Option<Error>>,
+    /// Whether 'finish' may follow 'close'.
+    finishes_closed: Cell<bool>,
 }
 
 /// A callback of `end`, unless it was called.
@@ -91,6 +93,7 @@ impl Sending {
             had_error: Cell::new(false),
             end_callbacks: RefCell::default(),
             end_error: RefCell::default(),
+            finishes_closed: Cell::new(false),
         })
     }
 
@@ -125,8 +128,13 @@ impl Sending {
             had_error,
             end_callbacks,
             end_error,
+            finishes_closed,
         } = self;
-        for flag in [has_turn, is_abandoned, needs_drain, ended, had_error] {
+        let ends = [ended, had_error, finishes_closed];
+        for flag in [has_turn, is_abandoned, needs_drain]
+            .into_iter()
+            .chain(ends)
+        {
             flag.set(false);
         }
         let sizes = (kept_size.take(), corked.take(), body_size.take());
@@ -395,7 +403,7 @@ impl Sending {
             self.when_finished(callback);
         }
         self.check_length();
-        self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
+        let finishes = self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
         if let Some(socket) = self.socket() {
             socket.writable().uncork_all();
         }
@@ -403,6 +411,9 @@ impl Sending {
         self.ended.set(true);
         if self.kept.borrow().is_empty() && self.has_turn.get() {
             self.emitter().emit(PREFINISH, ());
+        }
+        if !finishes {
+            self.release_closed();
         }
     }
 
@@ -440,8 +451,9 @@ impl Sending {
     }
 
     /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
-    /// them, also if the last piece is not sent.
-    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) {
+    /// them, also if the last piece is not sent. Returns whether there is nothing to write, so that
+    /// 'finish' is certain.
+    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) -> bool {
         let has_body = self.framing.has_body.get();
         let is_chunked = has_body && self.framing.is_chunked.get();
         let chunk = chunk.filter(|_| has_body);
@@ -466,10 +478,12 @@ impl Sending {
         let me = self.me();
         let nothing_left = is_head_sent && !has_chunk && !is_chunked && self.length() == 0;
         if nothing_left {
-            return next_tick(move || me.finish(Ok(())));
+            next_tick(move || me.finish(Ok(())));
+            return true;
         }
         let finish: Callback = Box::new(move |written| me.finish(written));
         self.write_parts(before, chunk.unwrap_or_default(), &after, Some(finish));
+        false
     }
 
     /// The last bytes are written, or never will be.
@@ -485,11 +499,13 @@ impl Sending {
             }
             return;
         }
-        if self.had_error.get() || self.base.is_closed() {
+        let is_over = self.base.is_closed() && !self.finishes_closed.get();
+        if self.had_error.get() || is_over {
             return;
         }
         self.role.finished(self);
         self.emitter().emit(FINISH, ());
+        self.release_closed();
     }
 }
 

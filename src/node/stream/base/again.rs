@@ -17,6 +17,7 @@ impl Base {
         for flag in ends {
             flag.set(false);
         }
+        self.ended_at.set(None);
         self.constructed.set(true);
         let error = self.errored.take();
         drop(error);

@@ -97,4 +97,21 @@ impl Sending {
         let callbacks = self.end_callbacks.take();
         drop(callbacks);
     }
+
+    /// Emits 'close' of a request that was answered. If it has not ended, it still finishes.
+    // H61.
+    pub(in crate::node::http) fn emit_close_answered(&self) {
+        if self.ended.get() {
+            return self.emit_close();
+        }
+        self.finishes_closed.set(true);
+        Writable::<Vec<u8>>::close_foreign_early(&self.base);
+    }
+
+    /// Releases the listeners of a request that has ended after its 'close'.
+    pub(super) fn release_closed(&self) {
+        if self.finishes_closed.take() {
+            Writable::<Vec<u8>>::release_foreign(&self.base);
+        }
+    }
 }
