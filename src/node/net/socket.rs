@@ -30,7 +30,7 @@ use crate::frame::{Frame, Kept};
 use crate::node::callback_futures::in_callbacks;
 use crate::node::context::Node;
 use crate::node::error::Error;
-use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
 use crate::node::stream::{
     CLOSE, Device, Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable,
 };
@@ -575,13 +575,7 @@ impl Emitter for Socket {
         self.duplex.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let (duplex, inner) = (self.duplex.downgrade(), Rc::downgrade(&self.inner));
-        Box::new(move || {
-            let (duplex, inner) = (duplex.upgrade()?, inner.upgrade()?);
-            Some(Self { duplex, inner })
-        })
-    }
+    weak_this!(duplex, inner);
 }
 
 impl fmt::Debug for Socket {
