@@ -74,7 +74,6 @@ pub(in crate::sys) trait Selector: Sized {
 
     /// Registers these directions again. The default is for edge-triggered registrations, which
     /// report every change.
-    #[inline]
     fn rearm(
         &self,
         _source: &impl AsSource,
