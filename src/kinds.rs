@@ -9,14 +9,14 @@
 
 mod poll_events;
 mod stdio_kind;
-#[cfg(feature = "tty")]
+#[cfg(all(unix, feature = "tty"))]
 mod tty_mode;
 #[cfg(feature = "fs")]
 mod watch_kind;
 
 pub use poll_events::PollEvents;
 pub use stdio_kind::StdioKind;
-#[cfg(feature = "tty")]
+#[cfg(all(unix, feature = "tty"))]
 pub use tty_mode::Mode;
 #[cfg(feature = "fs")]
 pub use watch_kind::WatchKind;

@@ -19,7 +19,7 @@ use super::abort::AbortController;
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
+use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
@@ -549,11 +549,8 @@ impl Emitter for Socket {
         &self.inner.emitter
     }
 
-    /// Weak: the loop holds the socket while it can emit.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.inner);
-        Box::new(move || this.upgrade().map(|inner| Self { inner }))
-    }
+    // Weak: the loop holds the socket while it can emit.
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Socket {

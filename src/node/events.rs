@@ -55,6 +55,7 @@ use std::rc::{Rc, Weak};
 
 pub use self::awaited::{Once, once, once_with_signal};
 pub use self::emitter::{Emitter, Listening};
+pub(super) use self::emitter::{Weaken, weak_this};
 use self::event::Key;
 pub(super) use self::event::Mark;
 pub use self::event::{Event, ListenerId};

@@ -23,7 +23,7 @@ pub(super) use self::pool::Pooled;
 use super::client::ClientRequest;
 use crate::node::context::Node;
 use crate::node::delay::Delay;
-use crate::node::events::{Emitter, Event, EventEmitter};
+use crate::node::events::{Emitter, Event, EventEmitter, weak_this};
 use crate::node::net::{Address, Socket, SocketOptions};
 #[cfg(feature = "tls")]
 use crate::node::tls::{self, ClientContext};
@@ -547,10 +547,7 @@ impl Emitter for Agent {
         &self.inner.emitter
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let inner = Rc::downgrade(&self.inner);
-        Box::new(move || inner.upgrade().map(|inner| Self { inner }))
-    }
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Agent {

@@ -31,7 +31,7 @@ use crate::node::abort::{AbortListener, AbortSignal};
 use crate::node::context::Node;
 use crate::node::delay::Delay;
 use crate::node::error::Error;
-use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
+use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, weak_this};
 use crate::node::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
 use crate::node::stream::finished;
 use crate::site::Site;
@@ -566,13 +566,7 @@ impl Emitter for ClientRequest {
         self.message.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let (message, state) = (self.message.weak_this(), Rc::downgrade(&self.state));
-        Box::new(move || {
-            let (message, state) = (message()?, state.upgrade()?);
-            Some(Self { message, state })
-        })
-    }
+    weak_this!(message, state);
 }
 
 impl fmt::Debug for ClientRequest {

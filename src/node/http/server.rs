@@ -29,7 +29,7 @@ use super::response::ServerResponse;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::node::delay::Delay;
 use crate::node::error::Error;
-use crate::node::events::{Emitter, Event, EventEmitter, WeakEmitter};
+use crate::node::events::{Emitter, Event, EventEmitter, WeakEmitter, weak_this};
 use crate::node::net::{self, Address, CONNECTION, LISTENING, Socket, SocketOptions};
 use crate::node::timers::{Timeout, set_interval_at};
 use crate::site::Site;
@@ -578,13 +578,7 @@ impl Emitter for Server {
         self.net.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let (net, state) = (self.net.weak_this(), Rc::downgrade(&self.state));
-        Box::new(move || {
-            let (net, state) = (net()?, state.upgrade()?);
-            Some(Self { net, state })
-        })
-    }
+    weak_this!(net, state);
 }
 
 impl fmt::Debug for Server {

@@ -17,7 +17,7 @@ use crate::node::abort::AbortController;
 use crate::node::callback_futures::{call_user, in_callbacks};
 use crate::node::dns;
 use crate::node::error::Error;
-use crate::node::events::{ERROR, Emitter, Event, EventEmitter};
+use crate::node::events::{ERROR, Emitter, Event, EventEmitter, weak_this};
 use crate::node::stream::CLOSE;
 use crate::site::Site;
 use crate::task::next_tick;
@@ -442,12 +442,9 @@ impl Emitter for Server {
         &self.inner.emitter
     }
 
-    /// Weak, because a closed server keeps its listeners: it may listen again. The reference is
-    /// valid while the server emits.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.inner);
-        Box::new(move || this.upgrade().map(|inner| Self { inner }))
-    }
+    // Weak, because a closed server keeps its listeners: it may listen again. The reference is
+    // valid while the server emits.
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Server {

@@ -19,7 +19,7 @@ use crate::async_handle::AsyncHandle;
 use crate::event_loop::api::handle::Handle as _;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::frame::Kept;
-use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
+use crate::node::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch, weak_this};
 use crate::site::Site;
 
 /// The minimum limit of messages that one visit to a port delivers. Node's limit.
@@ -439,11 +439,8 @@ impl<S: 'static, R: 'static> Emitter for MessagePort<S, R> {
         &self.port.emitter
     }
 
-    /// Weak: the loop holds the port while it can emit.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.port);
-        Box::new(move || this.upgrade().map(|port| Self { port }))
-    }
+    // Weak: the loop holds the port while it can emit.
+    weak_this!(port);
 }
 
 impl<S: 'static, R: 'static> Clone for MessagePort<S, R> {

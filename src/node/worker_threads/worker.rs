@@ -15,7 +15,7 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::api::remote::Remote;
 use crate::node::callback_futures::in_callbacks;
 use crate::node::error::Error;
-use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::node::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
 use crate::node::promise::{Deferred, Promise};
 use crate::node::reason::Reason;
 use crate::node::run;
@@ -394,11 +394,8 @@ impl<S: 'static, R: 'static> Emitter for Worker<S, R> {
         &self.inner.emitter
     }
 
-    /// Weak: the loop holds the worker while it can emit.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.inner);
-        Box::new(move || this.upgrade().map(|inner| Self { inner }))
-    }
+    // Weak: the loop holds the worker while it can emit.
+    weak_this!(inner);
 }
 
 impl<S: 'static, R: 'static> Clone for Worker<S, R> {

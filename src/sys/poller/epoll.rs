@@ -76,7 +76,6 @@ impl Selector for Queue {
         })
     }
 
-    #[inline(always)]
     fn kernel(&self) -> &Arc<Shared> {
         &self.kernel
     }
@@ -166,6 +165,7 @@ impl Selector for Queue {
     }
 
     /// The kernel rounds the timeout up to milliseconds.
+    // Its only caller is `Poller::wait`, on the way of every turn.
     #[inline]
     fn wait(&self, list: &mut Vec<epoll::Event>, timeout: Option<u64>) -> io::Result<()> {
         let buffer = rustix::buffer::spare_capacity(list);

@@ -66,6 +66,7 @@ impl Selector for Queue {
     /// Some platforms offer only this mode.
     const NEEDS_REARM: bool = true;
     /// Windows has no event for it.
+    #[cfg(feature = "net")]
     const REPORTS_OWN_SHUTDOWN: bool = !cfg!(windows);
 
     type Kernel = Shared;

@@ -21,6 +21,7 @@ pub(in crate::sys) trait Selector: Sized {
     /// Whether a hang-up is an event of its own.
     const REPORTS_HANG_UP: bool = false;
     /// Whether an event reports that this end has shut down reading.
+    #[cfg(feature = "net")]
     const REPORTS_OWN_SHUTDOWN: bool = true;
     /// Whether [`set_timer`](Self::set_timer) works.
     const HAS_TIMER: bool = false;
@@ -73,7 +74,6 @@ pub(in crate::sys) trait Selector: Sized {
 
     /// Registers these directions again. The default is for edge-triggered registrations, which
     /// report every change.
-    #[inline]
     fn rearm(
         &self,
         _source: &impl AsSource,
