@@ -166,7 +166,32 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let result = ready!(self.poll_with(direction, cx, &mut operation));
+        if !self.may_try(direction) {
+            return self.wait_in_slot(direction, cx).map(Err);
+        }
+        match self.call(&mut operation) {
+            Ok(count) => {
+                self.note_count(direction, asked, count);
+                Poll::Ready(Ok(count))
+            }
+            Err(error) => self.poll_transfer_after(error, direction, cx, asked, &mut operation),
+        }
+    }
+
+    /// Handles the error of a first attempt. It is a function of its own so that the path of a
+    /// successful transfer stays small enough to be inlined.
+    #[cold]
+    #[inline(never)]
+    fn poll_transfer_after(
+        &self,
+        error: io::Error,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        asked: usize,
+        operation: &mut impl FnMut(&T) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let poll_ready = || self.poll_ready(direction, cx);
+        let result = ready!(self.poll_after(error, direction, operation, poll_ready));
         self.note_transfer(direction, asked, &result);
         Poll::Ready(result)
     }
@@ -182,7 +207,7 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let result = self.attempt(direction, &mut operation);
+        let result = self.try_with(direction, &mut operation);
         self.note_transfer(direction, asked, &result);
         result
     }
@@ -197,7 +222,7 @@ impl<T: AsSource> Source<T> {
         &self,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.attempt(Direction::Read, &mut operation)
+        self.try_with(Direction::Read, &mut operation)
     }
 
     /// Attempts a writing operation.
@@ -215,13 +240,23 @@ impl<T: AsSource> Source<T> {
 
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
-    #[inline(always)]
     fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
-        match *result {
-            Ok(count) if count >= asked => {}
-            Ok(count @ 1..) if count < MOST_PER_CALL => self.state.clear_after_partial(direction),
-            Ok(1..) => {}
-            Ok(0) | Err(_) => self.count_waits(),
+        match result {
+            Ok(count) => self.note_count(direction, asked, *count),
+            Err(_) => self.count_waits(),
+        }
+    }
+
+    /// Updates the readiness after an attempt that has moved `count` bytes.
+    #[inline(always)]
+    fn note_count(&self, direction: Direction, asked: usize, count: usize) {
+        if count >= asked {
+            return;
+        }
+        if count == 0 {
+            self.count_waits();
+        } else if count < MOST_PER_CALL {
+            self.state.clear_after_partial(direction);
         }
     }
 }

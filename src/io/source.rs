@@ -10,7 +10,7 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::when_ready::{Readiness, WhenReady};
 use crate::error::Error;
@@ -342,31 +342,59 @@ impl<T: AsSource> Source<T> {
     pub(super) fn poll_with<R>(
         &self,
         direction: Direction,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        self.poll(direction, &mut operation, || {
-            self.wait_in_slot(direction, cx)
+        if !self.may_try(direction) {
+            return self.wait_in_slot(direction, cx).map(Err);
+        }
+        self.poll_attempts(direction, &mut operation, move || {
+            self.poll_ready(direction, cx)
         })
     }
 
-    /// Attempts `operation` while the source is ready. If it is not, or the attempt would block,
-    /// `wait` stores the waker.
-    // Inlined, so that a read or write that succeeds makes no call but the system call.
+    /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
+    /// until `poll_ready` is ready, and attempts again.
     #[inline(always)]
-    pub(super) fn poll<R>(
+    pub(super) fn poll_attempts<R>(
         &self,
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
-        mut wait: impl FnMut() -> Poll<io::Error>,
+        poll_ready: impl FnMut() -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<R>> {
-        while self.may_try(direction) {
-            match self.attempt(direction, operation) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => budget::give_back(),
-                done => return Poll::Ready(done),
+        match self.call(operation) {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(error) => self.poll_after(error, direction, operation, poll_ready),
+        }
+    }
+
+    /// Handles the error of an attempt: waits if it would block, and attempts again. It is a
+    /// function of its own so that the path of a successful operation stays small enough to be
+    /// inlined.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn poll_after<R>(
+        &self,
+        mut error: io::Error,
+        direction: Direction,
+        operation: &mut impl FnMut(&T) -> io::Result<R>,
+        mut poll_ready: impl FnMut() -> Poll<io::Result<()>>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    budget::give_back();
+                    self.state.clear_ready(direction);
+                    ready!(poll_ready())?;
+                }
+                _ => return Poll::Ready(Err(with_kind(error))),
+            }
+            match self.call(operation) {
+                Ok(value) => return Poll::Ready(Ok(value)),
+                Err(next) => error = next,
             }
         }
-        wait().map(Err)
     }
 
     /// Attempts `operation` once, whether or not the source is known to be ready.
@@ -375,42 +403,24 @@ impl<T: AsSource> Source<T> {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock), and then the direction is marked as not ready;
     /// otherwise the errors of `operation`.
-    #[inline(always)]
-    pub(crate) fn attempt<R>(
+    pub(crate) fn try_with<R>(
         &self,
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         loop {
-            if self.state.is_asked() {
-                self.loop_core().note_attempt(&self.state);
-            }
-            let done = match &self.registration {
-                Some(registration) => operation(registration.get()),
-                None => Err(closed_end()),
+            let error = match self.call(operation) {
+                Err(error) => error,
+                done => return done,
             };
-            match done {
-                Ok(value) => return Ok(value),
-                Err(error) => {
-                    if let Some(error) = self.note_error(direction, error) {
-                        return Err(error);
-                    }
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    self.state.clear_ready(direction);
+                    return Err(error);
                 }
+                _ => return Err(with_kind(error)),
             }
-        }
-    }
-
-    /// Clears the readiness after an attempt that would block. Returns the error, or `None` if the
-    /// attempt was interrupted and is to be repeated.
-    #[cold]
-    fn note_error(&self, direction: Direction, error: io::Error) -> Option<io::Error> {
-        match error.kind() {
-            io::ErrorKind::Interrupted => None,
-            io::ErrorKind::WouldBlock => {
-                self.state.clear_ready(direction);
-                Some(error)
-            }
-            _ => Some(with_kind(error)),
         }
     }
 
@@ -538,6 +548,21 @@ impl<T: AsSource> Source<T> {
         }
     }
 
+    /// Calls the operation once.
+    #[inline(always)]
+    pub(super) fn call<R>(&self, operation: &mut impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        if self.state.is_asked() {
+            self.loop_core().note_attempt(&self.state);
+        }
+        match &self.registration {
+            Some(registration) => operation(registration.get()),
+            None => Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "this end of the stream was closed",
+            )),
+        }
+    }
+
     /// Returns the loop.
     #[inline]
     pub(super) fn loop_core(&self) -> &Core {
@@ -563,14 +588,6 @@ impl<T: AsSource> Source<T> {
     fn leave(&mut self) {
         drop(self.registration.take().map(Registration::leave));
     }
-}
-
-#[cold]
-fn closed_end() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::BrokenPipe,
-        "this end of the stream was closed",
-    )
 }
 
 /// The panic message for a stream without a descriptor: it was closed and its handle is still in

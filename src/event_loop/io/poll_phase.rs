@@ -6,6 +6,7 @@ use std::io;
 use crate::clock::NEVER;
 use crate::event_loop::MaxWait;
 use crate::event_loop::core::Core;
+use crate::event_loop::wait::Wait;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
@@ -160,13 +161,20 @@ impl Core {
             return Ok(self.io.events.borrow().len());
         }
         match self.next_way() {
-            Some(way) => way.wait(self, timeout),
+            Some(way) => self.wait_by(way, timeout),
             None if timeout != 0 && self.io.shared.inbox.park() => {
                 let timeout = (timeout != NEVER).then_some(timeout);
                 self.waiting(timeout, false, |timeout, _| self.ask_kernel(timeout))
             }
             None => self.looking(|| self.ask_kernel(Some(0))),
         }
+    }
+
+    // A function of its own, to keep the path of the kernel in registers.
+    #[cold]
+    #[inline(never)]
+    fn wait_by(&self, way: &dyn Wait, timeout: u64) -> io::Result<usize> {
+        way.wait(self, timeout)
     }
 
     /// Calls `look`, which takes the events that are there already, and returns their number. The
@@ -208,13 +216,20 @@ impl Core {
             timeout = timeout.map(|left| left.saturating_sub(now - start));
             start = now;
             if is_paused != clock.is_paused() {
-                // An observer has paused the clock, or resumed it: the next wait is by that clock.
-                let asked = self.ask_kernel(Some(0));
-                return self.end_wait(asked, start, clock.is_paused(), is_unwatched);
+                return self.look_by_another_clock(start);
             }
         }
         let waited = wait(timeout, start);
         self.end_wait(waited, start, is_paused, is_unwatched)
+    }
+
+    /// Makes no wait, since an observer has paused the clock, or resumed it. The next wait is by
+    /// that clock.
+    #[cold]
+    #[inline(never)]
+    fn look_by_another_clock(&self, start: u64) -> io::Result<usize> {
+        let asked = self.ask_kernel(Some(0));
+        self.end_wait(asked, start, self.clock().is_paused(), false)
     }
 
     #[inline(always)]
