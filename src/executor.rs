@@ -24,6 +24,7 @@ pub(crate) mod message;
 pub(crate) mod named_waits;
 pub(crate) mod pace;
 pub(crate) mod registry;
+mod self_wakes;
 pub(crate) mod shared;
 #[cfg(feature = "test-util")]
 pub(crate) mod strangers;
@@ -31,7 +32,6 @@ pub(crate) mod strangers;
 mod unwoken;
 pub(crate) mod wait_notes;
 mod watched;
-pub(crate) mod yield_now;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -42,6 +42,7 @@ use self::join::JoinHandle;
 use self::lanes::{Lanes, Microtask};
 use self::main_future::MainInfo;
 use self::registry::{Registry, TaskState};
+use self::self_wakes::SelfWakes;
 use self::shared::{Local, Runnable, Shared};
 use self::wait_notes::WaitNotes;
 use crate::clock::Clock;
@@ -72,6 +73,7 @@ pub(crate) struct Executor {
     /// The values of [`polled`](Self::polled) further up the stack, while tasks are polled inside
     /// their spawner.
     spawners: RefCell<Vec<u32>>,
+    self_wakes: SelfWakes,
     /// The number of lane entries that one drain may run.
     lane_budget: u64,
     /// The number of drains that used their budget up.
@@ -147,6 +149,7 @@ impl Executor {
             main_info: Cell::new(None),
             polled: Cell::new(NO_TASK),
             spawners: RefCell::default(),
+            self_wakes: SelfWakes::new(),
             lane_budget,
             budget_hits: Cell::new(0),
             polls: Cell::new(0),
@@ -264,7 +267,7 @@ impl Executor {
     fn run_inside(&self, poll: impl FnOnce()) {
         let (spawner, left) = (self.polled.get(), budget::left());
         self.spawners.borrow_mut().push(spawner);
-        poll();
+        self.self_wakes.apart(poll);
         self.spawners.borrow_mut().pop();
         self.polled.set(spawner);
         budget::restore(left);
@@ -378,6 +381,9 @@ impl Executor {
             self.budget_hits.set(self.budget_hits.get() + 1);
         } else if !is_nested {
             self.lanes.end_drain();
+        }
+        if !is_nested {
+            self.self_wakes.end_drain();
         }
     }
 
@@ -539,11 +545,6 @@ impl Executor {
         self.tasks.states()
     }
 
-    /// Calls `f` with each woken task, in the order of the lane. `f` runs no user code.
-    pub(crate) fn each_woken(&self, f: impl FnMut(&Runnable)) {
-        self.lanes.each_task(f);
-    }
-
     /// Removes a completed task from the registry.
     #[inline(always)]
     pub(crate) fn forget(&self, slot: u32) {
@@ -606,11 +607,6 @@ impl Executor {
     /// Schedules every task that is not scheduled. It runs no user code.
     pub(crate) fn wake_all(&self) {
         self.tasks.wake_all();
-    }
-
-    /// Takes the woken tasks out of the lane, in order.
-    pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
-        self.lanes.take_tasks()
     }
 
     /// Takes the ticks and closures out of the lanes.

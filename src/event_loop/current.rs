@@ -22,9 +22,8 @@ use crate::raw::task::{self, Payload};
 thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
     static CURRENT: Current<Core> = const { Current::new() };
-    /// Whether a loop runs on this thread. It need not be the current one: `enter` may nest
-    /// another.
-    static RUNNING: Cell<bool> = const { Cell::new(false) };
+    /// The loop that runs on this thread. It need not be the current one: `enter` may nest another.
+    static RUNNING: Cell<Option<NonNull<()>>> = const { Cell::new(None) };
 }
 
 /// Checks that no loop runs on this thread.
@@ -35,7 +34,7 @@ thread_local! {
 #[track_caller]
 pub(crate) fn refuse_inside_a_run() {
     assert!(
-        !RUNNING.get(),
+        RUNNING.get().is_none(),
         "cannot run an event loop from inside one that runs on this thread: `.await` the future, `spawn` it on the running \
          loop, or run the loop on another thread"
     );
@@ -51,12 +50,12 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     struct Stopped;
     impl Drop for Stopped {
         fn drop(&mut self) {
-            RUNNING.set(false);
+            RUNNING.set(None);
         }
     }
 
     refuse_inside_a_run();
-    RUNNING.set(true);
+    RUNNING.set(Some(tag(core.shared())));
     let _stopped = Stopped;
     enter(core, body)
 }
@@ -118,14 +117,14 @@ fn wrapped(call: Call) -> Call {
 /// Calls `body` as another thread would: no loop is current, and none runs.
 #[cfg(feature = "test-util")]
 pub(crate) fn apart<R>(body: impl FnOnce() -> R) -> R {
-    struct Back(bool);
+    struct Back(Option<NonNull<()>>);
     impl Drop for Back {
         fn drop(&mut self) {
             RUNNING.set(self.0);
         }
     }
 
-    let _back = Back(RUNNING.replace(false));
+    let _back = Back(RUNNING.take());
     current::leave(&CURRENT, body)
 }
 
@@ -172,6 +171,11 @@ pub(crate) fn get() -> Option<Rc<Core>> {
     current::get(&CURRENT)
 }
 
+/// Returns whether `core` runs on this thread.
+pub(crate) fn is_running(core: &Core) -> bool {
+    RUNNING.get() == Some(tag(core.shared()))
+}
+
 /// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
 #[inline(always)]
 pub(crate) fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
@@ -192,6 +196,18 @@ impl task::Local for Local {
         });
         if let Err(runnable) = pushed {
             schedule_rarely(runnable);
+        }
+    }
+
+    #[inline(always)]
+    fn schedule_again(runnable: Runnable) {
+        let tag = tag(&runnable.local().shared);
+        let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
+            Some(core) if core.executor.take_self_wake() => core.executor.try_push_task(runnable),
+            _ => Err(runnable),
+        });
+        if let Err(runnable) = pushed {
+            schedule_late(runnable);
         }
     }
 
@@ -252,6 +268,30 @@ fn schedule_rarely(runnable: Runnable) {
     std::mem::forget(refused);
 }
 
+/// Schedules a task that has woken itself: for the next poll phase, if it did so too often in this
+/// drain.
+#[cold]
+#[inline(never)]
+fn schedule_late(runnable: Runnable) {
+    let shared = runnable.local().shared.clone();
+    with_loop_of(&shared, |core| match core {
+        Some(core) if core.executor.has_late_wake() => core.postpone(runnable),
+        _ => schedule_rarely(runnable),
+    });
+}
+
+/// Wakes the future that is being polled, to the back of the microtask lane. This is no self-wake
+/// that counts: the caller asks for the lane, and not for a way to let others run.
+#[inline]
+pub(crate) fn hop(waker: &Waker) {
+    with(|core| {
+        if let Some(core) = core {
+            core.executor.permit_self_wake();
+        }
+    });
+    waker.wake_by_ref();
+}
+
 /// Applies the policy of the loop to a panic of `task` that no handle will return.
 pub(crate) fn unhandled_panic(shared: &Arc<Shared>, task: &dyn Display, payload: Payload) {
     with_loop_of(shared, |core| {
@@ -280,6 +320,9 @@ pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + '
 /// Schedules the main future.
 pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
     with_loop_of(shared, |core| match core {
+        Some(core) if core.executor.polls_main_future() && !core.executor.take_self_wake() => {
+            core.postpone_main_future();
+        }
         Some(core) => core.push_main_future(),
         // A dropped loop polls no future.
         None => drop(shared.push(Message::WakeMainFuture)),

@@ -22,6 +22,7 @@ pub(crate) mod connects;
 mod deferred;
 mod events;
 mod host;
+mod late;
 mod messages;
 #[cfg(any(test, feature = "test-util"))]
 mod outside;

@@ -270,11 +270,11 @@ impl Wake for CallbackWaker {
         };
         let node = Node::of(&core);
         if !node.callbacks.poll(key) {
-            // The future wakes itself during its poll: a microtask polls it again.
+            // The future wakes itself during its poll.
             let again = move || {
                 node.callbacks.poll(key);
             };
-            core.push_microtask(Call::new(again), None);
+            core.poll_again(Call::new(again));
         }
     }
 }

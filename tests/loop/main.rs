@@ -59,3 +59,4 @@ mod two_loops;
 mod wake_storm;
 mod walk;
 mod watchdog;
+mod yields;

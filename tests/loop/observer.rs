@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use phaseloop::phase::{Idle, Phase};
 use phaseloop::probe::{Fact, Observer};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{self, Timer, sleep};
 use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
 
@@ -114,7 +114,7 @@ fn polls_are_reported_with_their_task_inside_the_callback_that_woke_it() {
     let sleeper = phaseloop::task::Builder::new().name("sleeper");
     let task = sleeper.spawn_on(&handle, async {
         sleep(ms(1)).await;
-        yield_now().await;
+        yield_microtask().await;
     });
     finish(&mut event_loop);
     // The first poll is part of the drain at the start of the run, outside any phase.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Hook, HookPhase, Idle, Prepare};
-use phaseloop::task::{self, yield_now};
+use phaseloop::task::{self, yield_microtask};
 use phaseloop::time::{self, Timer, interval, sleep, timeout};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, Handle, LoopHandle, RunMode, UnhandledPanic, block_on,
@@ -113,7 +113,7 @@ fn r020_not_even_inside_enter() {
 fn a_panic_in_a_task_goes_to_its_handle() {
     let (mut event_loop, handle, _) = paused();
     let bad = handle.spawn(async {
-        yield_now().await;
+        yield_microtask().await;
         panic!("number {}", 7)
     });
     let good = handle.spawn(async { "output" });
@@ -303,7 +303,7 @@ fn a_waker_that_panics_leaves_no_task_behind() {
         }
     }
     let (mut event_loop, handle, trace) = paused();
-    let mut task = handle.spawn(yield_now());
+    let mut task = handle.spawn(yield_microtask());
     let waker = std::sync::Arc::new(Bad).into();
     let mut cx = std::task::Context::from_waker(&waker);
     assert!(std::pin::Pin::new(&mut task).poll(&mut cx).is_pending());
