@@ -16,6 +16,7 @@
 
 pub(crate) mod budget;
 mod contexts;
+pub(crate) mod guarded;
 pub(crate) mod inbox;
 pub(crate) mod join;
 mod lanes;
@@ -33,11 +34,12 @@ mod unwoken;
 pub(crate) mod wait_notes;
 mod watched;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use self::contexts::Contexts;
+use self::guarded::PollGuard;
 use self::join::JoinHandle;
 use self::lanes::{Lanes, Microtask};
 use self::main_future::MainInfo;
@@ -74,6 +76,8 @@ pub(crate) struct Executor {
     /// their spawner.
     spawners: RefCell<Vec<u32>>,
     self_wakes: SelfWakes,
+    /// What surrounds the polls of tasks.
+    poll_guard: OnceCell<PollGuard>,
     /// The number of lane entries that one drain may run.
     lane_budget: u64,
     /// The number of drains that used their budget up.
@@ -150,6 +154,7 @@ impl Executor {
             polled: Cell::new(NO_TASK),
             spawners: RefCell::default(),
             self_wakes: SelfWakes::new(),
+            poll_guard: OnceCell::new(),
             lane_budget,
             budget_hits: Cell::new(0),
             polls: Cell::new(0),
@@ -325,6 +330,16 @@ impl Executor {
         self.lanes.try_push_task(runnable)
     }
 
+    /// Queues a task that has woken itself, or returns it if the lane must grow first.
+    #[inline(always)]
+    pub(crate) fn try_push_again(&self, runnable: Runnable) -> Result<(), Runnable> {
+        if !self.modes.is_unwatched() {
+            self.push_task_watched(runnable);
+            return Ok(());
+        }
+        self.lanes.try_push_again(runnable)
+    }
+
     /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
     /// budget is used up. `drain` keeps the progress, so that the caller can go on after a panic.
     // Rule N1.
@@ -478,9 +493,14 @@ impl Executor {
         self.polled.set(slot);
         // Each poll has a budget of its own; a task that used its up waits for the poll phase.
         budget::begin_poll();
-        if !self.modes.is_unwatched() {
+        if !self.modes.has_plain_polls() {
             return self.run_task_watched(runnable);
         }
+        self.run_or_drop_plainly(runnable);
+    }
+
+    #[inline(always)]
+    fn run_or_drop_plainly(&self, runnable: Runnable) {
         if runnable.is_aborted() {
             drop(runnable);
         } else {

@@ -23,7 +23,16 @@ thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
     static CURRENT: Current<Core> = const { Current::new() };
     /// The loop that runs on this thread. It need not be the current one: `enter` may nest another.
-    static RUNNING: Cell<Option<NonNull<()>>> = const { Cell::new(None) };
+    static RUNNING: Cell<Option<Run>> = const { Cell::new(None) };
+}
+
+/// The run of a loop.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The tag of the loop.
+    tag: NonNull<()>,
+    /// Whether another runtime waits in its place.
+    is_in_hook: bool,
 }
 
 /// Checks that no loop runs on this thread.
@@ -55,7 +64,10 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     }
 
     refuse_inside_a_run();
-    RUNNING.set(Some(tag(core.shared())));
+    RUNNING.set(Some(Run {
+        tag: tag(core.shared()),
+        is_in_hook: core.wait_hook().is_some(),
+    }));
     let _stopped = Stopped;
     enter(core, body)
 }
@@ -117,7 +129,7 @@ fn wrapped(call: Call) -> Call {
 /// Calls `body` as another thread would: no loop is current, and none runs.
 #[cfg(feature = "test-util")]
 pub(crate) fn apart<R>(body: impl FnOnce() -> R) -> R {
-    struct Back(Option<NonNull<()>>);
+    struct Back(Option<Run>);
     impl Drop for Back {
         fn drop(&mut self) {
             RUNNING.set(self.0);
@@ -173,7 +185,15 @@ pub(crate) fn get() -> Option<Rc<Core>> {
 
 /// Returns whether `core` runs on this thread.
 pub(crate) fn is_running(core: &Core) -> bool {
-    RUNNING.get() == Some(tag(core.shared()))
+    RUNNING
+        .get()
+        .is_some_and(|run| run.tag == tag(core.shared()))
+}
+
+/// Returns whether a loop runs on this thread in whose place another runtime waits.
+#[allow(dead_code, reason = "only a feature above sets a hook")]
+pub(crate) fn runs_in_hook() -> bool {
+    RUNNING.get().is_some_and(|run| run.is_in_hook)
 }
 
 /// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
@@ -203,11 +223,15 @@ impl task::Local for Local {
     fn schedule_again(runnable: Runnable) {
         let tag = tag(&runnable.local().shared);
         let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
-            Some(core) if core.executor.take_self_wake() => core.executor.try_push_task(runnable),
-            _ => Err(runnable),
+            Some(core) if core.executor.take_self_wake() => core.executor.try_push_again(runnable),
+            Some(core) => {
+                core.postpone(runnable);
+                Ok(())
+            }
+            None => Err(runnable),
         });
         if let Err(runnable) = pushed {
-            schedule_late(runnable);
+            schedule_rarely(runnable);
         }
     }
 
@@ -266,18 +290,6 @@ fn schedule_rarely(runnable: Runnable) {
     // except one whose poll dropped the loop. That task leaks: this may be another thread, where
     // its future must not be dropped.
     std::mem::forget(refused);
-}
-
-/// Schedules a task that has woken itself: for the next poll phase, if it did so too often in this
-/// drain.
-#[cold]
-#[inline(never)]
-fn schedule_late(runnable: Runnable) {
-    let shared = runnable.local().shared.clone();
-    with_loop_of(&shared, |core| match core {
-        Some(core) if core.executor.has_late_wake() => core.postpone(runnable),
-        _ => schedule_rarely(runnable),
-    });
 }
 
 /// Wakes the future that is being polled, to the back of the microtask lane. This is no self-wake

@@ -8,10 +8,11 @@
 //! Wakes between different tasks have no such limit, as in Node. Nor has a hop, by which a task
 //! asks for the back of the lane: the hop brings the permission for its wake along.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell};
 
 use super::Executor;
 use super::shared::Runnable;
+use crate::raw::ring::Ring;
 
 /// The number of times that tasks may wake themselves in one drain. It is also the number of polls
 /// between two looks at the driver in tokio.
@@ -21,17 +22,21 @@ const SELF_WAKES_PER_DRAIN: i64 = 61;
 const LARGE: usize = 1 << 16;
 
 pub(super) struct SelfWakes {
+    /// How many a drain has: as above, or none.
+    per_drain: Cell<i64>,
     /// How many are left in this drain. It is negative only on the way to a late task.
     left: Cell<i64>,
-    late: RefCell<Vec<Runnable>>,
+    /// Created with the first one, since most loops have none.
+    late: OnceCell<Ring<Runnable>>,
     is_main_late: Cell<bool>,
 }
 
 impl SelfWakes {
     pub(super) fn new() -> Self {
         Self {
+            per_drain: Cell::new(SELF_WAKES_PER_DRAIN),
             left: Cell::new(SELF_WAKES_PER_DRAIN),
-            late: RefCell::default(),
+            late: OnceCell::new(),
             is_main_late: Cell::new(false),
         }
     }
@@ -39,21 +44,32 @@ impl SelfWakes {
     /// Ends a drain: the next one has its own self-wakes.
     #[inline(always)]
     pub(super) fn end_drain(&self) {
-        self.left.set(SELF_WAKES_PER_DRAIN);
+        self.left.set(self.per_drain.get());
+    }
+
+    /// Makes every task that wakes itself a late one.
+    pub(super) fn refuse_all(&self) {
+        self.per_drain.set(0);
+        self.left.set(0);
     }
 
     /// Calls `poll` with self-wakes of its own: what is polled inside of its spawner is polled
     /// once.
     pub(super) fn apart<R>(&self, poll: impl FnOnce() -> R) -> R {
-        let left = self.left.replace(SELF_WAKES_PER_DRAIN);
+        let left = self.left.replace(self.per_drain.get());
         let polled = poll();
         self.left.set(left);
         polled
     }
+
+    pub(super) fn has_late(&self) -> bool {
+        self.is_main_late.get() || self.late.get().is_some_and(|late| late.rest() != 0)
+    }
 }
 
 impl Executor {
-    /// Takes one self-wake of this drain. Returns `false` if none is left.
+    /// Takes one self-wake of this drain. If none is left, it returns `false`, and the caller calls
+    /// [`refuse_self_wake`](Self::refuse_self_wake).
     #[inline(always)]
     pub(crate) fn take_self_wake(&self) -> bool {
         let left = self.self_wakes.left.get() - 1;
@@ -61,12 +77,16 @@ impl Executor {
         left >= 0
     }
 
-    /// Returns whether the last self-wake was one too many, and forgets that.
-    pub(crate) fn has_late_wake(&self) -> bool {
-        let left = &self.self_wakes.left;
-        let is_late = left.get() < 0;
-        left.set(left.get().max(0));
-        is_late
+    /// Forgets a self-wake that was not left: it is no debt, which a hop would have to pay.
+    #[inline(always)]
+    pub(crate) fn refuse_self_wake(&self) {
+        self.self_wakes.left.set(0);
+    }
+
+    /// Returns whether a task or the main future is late.
+    #[allow(dead_code, reason = "asked for a hook only")]
+    pub(crate) fn has_late(&self) -> bool {
+        self.self_wakes.has_late()
     }
 
     /// Permits one more self-wake in this drain: that of a hop.
@@ -76,36 +96,33 @@ impl Executor {
     }
 
     /// Keeps a task until [`wake_late`](Self::wake_late). Returns whether it is the first one.
+    #[inline(always)]
     pub(crate) fn keep_late(&self, runnable: Runnable) -> bool {
-        let is_first = !self.has_late();
-        self.self_wakes.late.borrow_mut().push(runnable);
+        let is_first = !self.self_wakes.has_late();
+        self.self_wakes.late.get_or_init(Ring::new).push(runnable);
         is_first
     }
 
     /// Keeps the wake of the main future until [`wake_late`](Self::wake_late). Returns whether it
     /// is the first one.
     pub(crate) fn keep_main_late(&self) -> bool {
-        let is_first = !self.has_late();
+        let is_first = !self.self_wakes.has_late();
         self.self_wakes.is_main_late.set(true);
         is_first
     }
 
-    fn has_late(&self) -> bool {
-        self.self_wakes.is_main_late.get() || !self.self_wakes.late.borrow().is_empty()
-    }
-
     /// Queues the late tasks as microtasks, in their order. Returns whether the main future is
     /// late, too. It runs no user code.
+    #[inline(always)]
     pub(crate) fn wake_late(&self) -> bool {
-        let mut late = self.self_wakes.late.take();
-        for runnable in late.drain(..) {
-            if let Err(runnable) = self.try_push_task(runnable) {
-                self.push_task(runnable);
+        if let Some(late) = self.self_wakes.late.get() {
+            while let Some(runnable) = late.pop() {
+                if let Err(runnable) = self.try_push_task(runnable) {
+                    self.push_task(runnable);
+                }
             }
+            late.shrink(LARGE);
         }
-        // The next ones find the room, unless it is that of a burst.
-        late.shrink_to(LARGE);
-        self.self_wakes.late.replace(late);
         self.self_wakes.is_main_late.take()
     }
 
@@ -113,13 +130,18 @@ impl Executor {
     /// user code.
     pub(crate) fn each_woken(&self, mut f: impl FnMut(&Runnable)) {
         self.lanes.each_task(&mut f);
-        self.self_wakes.late.borrow().iter().for_each(f);
+        if let Some(late) = self.self_wakes.late.get() {
+            for runnable in late.take() {
+                f(&runnable);
+                late.push(runnable);
+            }
+        }
     }
 
     /// Takes the woken tasks out of the lane, in order, and the late ones.
     pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
         let mut tasks = self.lanes.take_tasks();
-        tasks.append(&mut self.self_wakes.late.borrow_mut());
+        tasks.extend(self.self_wakes.late.get().into_iter().flat_map(Ring::take));
         tasks
     }
 }

@@ -28,6 +28,7 @@ mod contexts;
 mod embed;
 mod hooks;
 mod island;
+mod island_tasks;
 mod job_handles;
 mod lanes;
 mod liveness;

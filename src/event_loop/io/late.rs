@@ -10,7 +10,10 @@ use crate::raw::call::Call;
 
 impl Core {
     /// Lets a task that has woken itself wait for the next poll phase.
+    #[cold]
+    #[inline(never)]
     pub(in crate::event_loop) fn postpone(&self, runnable: Runnable) {
+        self.executor.refuse_self_wake();
         if self.executor.keep_late(runnable) {
             self.queue_late();
         }
@@ -19,9 +22,7 @@ impl Core {
     /// Lets the main future, which has woken itself, wait for the next poll phase.
     #[cold]
     pub(in crate::event_loop) fn postpone_main_future(&self) {
-        // The unit that was not there is no debt.
-        let is_late = self.executor.has_late_wake();
-        debug_assert!(is_late, "it has woken itself too often");
+        self.executor.refuse_self_wake();
         if self.executor.keep_main_late() {
             self.queue_late();
         }
@@ -34,18 +35,20 @@ impl Core {
         if self.executor.take_self_wake() {
             self.push_microtask(poll, None);
         } else {
-            self.executor.has_late_wake();
+            self.executor.refuse_self_wake();
             self.enqueue(Phase::Poll, Entry::Call(poll), None);
         }
     }
 
     /// Queues the entry that wakes them: one for all of them, so that together they have the
     /// self-wakes of one drain.
+    #[inline(always)]
     fn queue_late(&self) {
         let wake = || current::with(|core| core.map_or((), Self::wake_late));
         self.enqueue(Phase::Poll, Entry::Call(Call::new(wake)), None);
     }
 
+    #[inline(always)]
     fn wake_late(&self) {
         if self.executor.wake_late() {
             self.push_main_future();

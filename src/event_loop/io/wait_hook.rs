@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::executor::guarded::PollGuard;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
@@ -29,6 +30,13 @@ pub(crate) trait WaitHook {
 
     /// Calls `body` in the context of the runtime.
     fn enter(&self, body: &mut dyn FnMut());
+
+    /// Calls `body`, a run of the loop, as the runtime runs its own tasks: what would block the
+    /// thread is refused.
+    fn run(&self, body: &mut dyn FnMut());
+
+    /// Returns what surrounds each poll of a task.
+    fn poll_guard(&self) -> PollGuard;
 
     /// Runs the runtime until the loop has something to do; at most until `until`, a time of the
     /// loop's clock, which is at `now`. `was_quiet` is whether the wait before has brought nothing,
@@ -79,6 +87,7 @@ impl Core {
             let text = cannot_pause(hook.name());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        self.executor.set_poll_guard(hook.poll_guard());
         let is_first = self.io.hook.hook.set(hook).is_ok();
         debug_assert!(is_first, "a loop has one hook");
         // The poll phase tests one flag for the hook and for the subscribers.
@@ -185,6 +194,8 @@ impl Core {
         slot.turns.set(turns);
         let is_due = turns >= TURNS_PER_VISIT
             || now.saturating_sub(slot.last_visit.get()) >= VISIT_INTERVAL
+            // A task that has woken itself may wait for the driver of the runtime.
+            || self.executor.has_late()
             || !self.has_work_now();
         if is_due {
             slot.turns.set(0);
@@ -220,15 +231,20 @@ fn cannot_pause(runtime: &str) -> String {
     )
 }
 
-/// Calls `body` in the context of a hook.
+/// Calls `body` in the context of a hook, as a run of the loop or as code outside of one.
 #[cold]
-pub(super) fn in_context<R>(hook: &dyn WaitHook, body: impl FnOnce() -> R) -> R {
+pub(super) fn in_context<R>(hook: &dyn WaitHook, is_run: bool, body: impl FnOnce() -> R) -> R {
     let (mut body, mut result) = (Some(body), None);
-    hook.enter(&mut || {
+    let mut once = || {
         if let Some(body) = body.take() {
             result = Some(body());
         }
-    });
+    };
+    if is_run {
+        hook.run(&mut once);
+    } else {
+        hook.enter(&mut once);
+    }
     result.expect("a hook calls its argument")
 }
 
