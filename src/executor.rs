@@ -27,6 +27,7 @@ pub(crate) mod pace;
 pub(crate) mod registry;
 mod self_wakes;
 pub(crate) mod shared;
+mod spawning;
 #[cfg(feature = "test-util")]
 pub(crate) mod strangers;
 #[cfg(feature = "stacks")]
@@ -40,19 +41,16 @@ use std::sync::Arc;
 
 use self::contexts::Contexts;
 use self::guarded::PollGuard;
-use self::join::JoinHandle;
 use self::lanes::{Lanes, Microtask};
 use self::main_future::MainInfo;
 use self::registry::{Registry, TaskState};
 use self::self_wakes::SelfWakes;
-use self::shared::{Local, Runnable, Shared};
+use self::shared::{Runnable, Shared};
 use self::wait_notes::WaitNotes;
 use crate::clock::Clock;
-use crate::frame;
 use crate::probe::{Modes, Probe, Sinks};
 use crate::raw::call::{Call, Note};
 use crate::raw::scoped::ScopedCall;
-use crate::raw::task;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
 
@@ -181,101 +179,6 @@ impl Executor {
 
     pub(crate) fn probe(&self) -> &Probe {
         &self.probe
-    }
-}
-
-/// Spawning.
-impl Executor {
-    /// Spawns a task. Its first poll is queued in the microtask lane.
-    pub(crate) fn spawn<F>(
-        &self,
-        future: F,
-        site: Site,
-        name: Option<Rc<str>>,
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.start(future, site, name, |runnable| {
-            if !frame::is_plain() {
-                self.set_context(runnable.slot());
-            }
-            self.lanes.push_task(runnable);
-        })
-    }
-
-    /// Spawns a task on the current loop. Its first poll is queued in the microtask lane.
-    #[inline(always)]
-    pub(crate) fn spawn_here<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.start(future, site, None, |runnable| {
-            // The current loop knows whether contexts are in use, and its switch was just tested.
-            if !self.modes.is_unwatched() && !frame::is_plain() {
-                self.set_context(runnable.slot());
-            }
-            self.lanes.push_task(runnable);
-        })
-    }
-
-    /// Spawns a task and polls it at once, inside this call.
-    // Rule N19.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn spawn_eager<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.start(future, site, None, |runnable| self.run_nested(runnable))
-    }
-
-    #[inline(always)]
-    fn start<F>(
-        &self,
-        future: F,
-        site: Site,
-        name: Option<Rc<str>>,
-        begin: impl FnOnce(Runnable),
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        if self.is_closed.get() {
-            return JoinHandle::never_started();
-        }
-        let (runnable, output) = self.tasks.insert(name, |id, slot| {
-            let local = Local {
-                shared: self.shared.clone(),
-                id,
-                site,
-            };
-            let (runnable, entry, output) = task::spawn_local(local, slot, future);
-            (entry, (runnable, output))
-        });
-        if !self.modes.is_unwatched() {
-            self.note_spawn(runnable.slot());
-        }
-        begin(runnable);
-        JoinHandle::new(output)
-    }
-
-    /// Polls a task that was just spawned, inside its spawner.
-    fn run_nested(&self, runnable: Runnable) {
-        self.run_inside(|| self.run_in_spawner(runnable));
-    }
-
-    /// Calls `poll`, which polls a task, inside of what is being polled.
-    fn run_inside(&self, poll: impl FnOnce()) {
-        let (spawner, left) = (self.polled.get(), budget::left());
-        self.spawners.borrow_mut().push(spawner);
-        self.self_wakes.apart(poll);
-        self.spawners.borrow_mut().pop();
-        self.polled.set(spawner);
-        budget::restore(left);
     }
 }
 

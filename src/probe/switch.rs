@@ -43,11 +43,11 @@ use crate::site::Site;
 
 /// The switch of one loop.
 #[derive(Default)]
-pub(crate) struct Modes(Cell<u16>);
+pub(crate) struct Modes(Cell<u32>);
 
 /// One bit of the switch.
 #[derive(Clone, Copy)]
-pub(crate) struct Mode(u16);
+pub(crate) struct Mode(u32);
 
 impl Mode {
     /// A handler receives panics.
@@ -77,7 +77,7 @@ impl Mode {
 }
 
 /// The modes that a sink of the probe belongs to.
-const SINKS: u16 =
+const SINKS: u32 =
     Mode::OBSERVED.0 | Mode::RECORDED.0 | Mode::MARKED.0 | Mode::LOGGED.0 | Mode::TRACED.0;
 
 impl Modes {
@@ -110,7 +110,7 @@ impl Modes {
     /// Returns whether this is all that is switched on.
     #[inline(always)]
     pub(crate) fn is_only(&self, mode: Mode) -> bool {
-        self.0.get() & !Mode::GUARDED.0 == mode.0
+        self.0.get() == mode.0
     }
 
     #[inline(always)]
