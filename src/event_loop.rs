@@ -32,6 +32,12 @@
 //! - **Microtask**: an entry of the second lane: a woken task, or a closure
 //!   ([`queue_microtask`](crate::queue_microtask)).
 //! - **Drain**: to run all ticks, then all microtasks, until both lanes are empty.
+//! - **Self-wake**: the wake of a task while it is polled. One drain has 61 of them, for all tasks
+//!   together (`executor/self_wakes.rs`).
+//! - **Hop**: a self-wake that asks for the back of the lane, such as an `await` of a promise that
+//!   is settled. It is not counted.
+//! - **Late**: said of a task that has woken itself once too often in a drain. It goes on in the
+//!   next poll phase (`io/late.rs`).
 //! - **Main future**: the future of `block_on` or `run`. It is polled as a microtask, but is not a
 //!   task: it may borrow from its caller.
 //! - **Owner thread**: the thread that created the loop, and the only one that runs its user code.

@@ -45,7 +45,8 @@
 //!
 //! | future or call | its task wakes in |
 //! |---|---|
-//! | [`spawn`], a wake on the owner thread, [`task::yield_now`] | the microtask lane |
+//! | [`spawn`], a wake on the owner thread, [`task::yield_microtask`] | the microtask lane |
+//! | [`task::yield_now`] | poll, after its I/O |
 //! | a wake from another thread, [`Remote`], [`AsyncHandle`] | poll |
 //! | [`time::sleep`], [`time::timeout`], [`time::interval`], [`time::Timer`] | timers |
 //! | [`task::yield_now_immediate`], [`phase::check`], [`set_immediate`] | check |

@@ -20,6 +20,7 @@ pub(crate) mod children;
 pub(crate) mod connects;
 mod deferred;
 mod events;
+mod late;
 mod messages;
 pub(crate) mod poll_handles;
 mod poll_phase;

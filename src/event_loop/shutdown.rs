@@ -26,7 +26,7 @@ impl Core {
     #[track_caller]
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
-            self.inside(|| {
+            self.inside(true, || {
                 self.shared().inbox.resume();
                 self.count_run();
                 if !self.modes().is_plain() {
@@ -50,7 +50,7 @@ impl Core {
 
     /// Calls `body` with this loop as the current loop of the thread.
     pub(super) fn entered<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
-        current::enter(self, || self.inside(body))
+        current::enter(self, || self.inside(false, body))
     }
 
     /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for

@@ -1,7 +1,6 @@
 //! The ends of tasks, and of the loop.
 
 use super::Executor;
-use super::shared::Runnable;
 use crate::raw::call::Call;
 
 /// The end of a task.
@@ -43,11 +42,6 @@ impl Executor {
     /// Schedules every task that is not scheduled. It runs no user code.
     pub(crate) fn wake_all(&self) {
         self.tasks.wake_all();
-    }
-
-    /// Takes the woken tasks out of the lane, in order.
-    pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
-        self.lanes.take_tasks()
     }
 
     /// Takes the ticks and closures out of the lanes.

@@ -171,7 +171,16 @@ impl Executor {
     pub(super) fn run_task_watched(&self, runnable: Runnable) {
         if self.modes.is_only(Mode::RECORDED) && !runnable.is_aborted() {
             self.poll_recorded(runnable);
-        } else if self.uses_contexts() {
+        } else if self.modes.has(Mode::GUARDED) {
+            self.run_task_guarded(runnable);
+        } else {
+            self.run_task_told(runnable);
+        }
+    }
+
+    /// Polls a task and tells the sinks, or drops it if it was aborted.
+    pub(super) fn run_task_told(&self, runnable: Runnable) {
+        if self.uses_contexts() {
             self.run_task_in_context(runnable);
         } else {
             self.run_or_drop(runnable);

@@ -235,7 +235,7 @@ impl<T: AsSource> Source<T> {
         &self,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.attempt(Direction::Write, &mut operation)
+        self.try_with(Direction::Write, &mut operation)
     }
 
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any

@@ -262,6 +262,6 @@ fn wake(shared: &Arc<Shared>, key: Key) {
         let again = move || {
             node.callbacks.poll(key);
         };
-        core.push_microtask(Call::new(again), None);
+        core.poll_again(Call::new(again));
     }
 }

@@ -42,6 +42,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, RawWakerVTable, Waker};
 
+use async_task::{ScheduleInfo, WithInfo};
+
 pub(crate) use self::entry::Entry;
 pub(crate) use self::output::Output;
 use self::state::{State, StateCell};
@@ -56,6 +58,9 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     /// Schedules a woken task, on the thread of the wake. The runnable must be sent to the owner
     /// thread, which runs or drops it, or be forgotten.
     fn schedule(runnable: Runnable<Self>);
+    /// Does what [`schedule`](Self::schedule) does, for a task that was woken while it was polled.
+    /// It is called on the owner thread, once the poll has returned.
+    fn schedule_again(runnable: Runnable<Self>);
     /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
     /// Keeps, on the owner thread, the panic of a future that was dropped before it returned. It
@@ -176,12 +181,18 @@ where
         meta,
     };
     let builder = async_task::Builder::new().metadata(meta);
+    let schedule = |runnable, info: ScheduleInfo| {
+        if info.woken_while_running {
+            L::schedule_again(Runnable(runnable));
+        } else {
+            L::schedule(Runnable(runnable));
+        }
+    };
     // SAFETY: the future is not `Send`, but its runnable is run and dropped on this thread only, by
     // the contract of `Local::schedule`. The future is `'static`, and the metadata that it borrows
     // outlives it. The schedule function captures nothing. Wakers may be used on any thread, since
     // the metadata is `Send` and `Sync`.
-    let (runnable, task) =
-        unsafe { builder.spawn_unchecked(wrap, |runnable| L::schedule(Runnable(runnable))) };
+    let (runnable, task) = unsafe { builder.spawn_unchecked(wrap, WithInfo(schedule)) };
     let entry = Entry::new(&runnable);
     (Runnable(runnable), entry, Output::new(task))
 }

@@ -180,12 +180,12 @@ impl Explore {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop::{shuffle::Explore, task::yield_now};
+    /// use phaseloop::{shuffle::Explore, task::yield_microtask};
     ///
     /// let explore = Explore::new().max_drain(1_000.try_into().unwrap());
     /// let found = explore.try_run(|| async {
     ///     loop {
-    ///         yield_now().await;
+    ///         yield_microtask().await;
     ///     }
     /// });
     /// assert!(found.unwrap_err().message.contains("1000 ticks and microtasks"));

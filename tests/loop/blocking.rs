@@ -615,7 +615,7 @@ fn r280_libuv_threadpool_cancel_work() {
         let log = trace.clone();
         drop(spawn(async move {
             let job = spawn_blocking(move || guard.run());
-            phaseloop::task::yield_now().await;
+            phaseloop::task::yield_microtask().await;
             job.abort();
             log.log("aborted");
             let error = job.await.unwrap_err();

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use phaseloop::phase::{self, Check, Idle, Prepare};
-use phaseloop::task::{yield_now, yield_now_immediate};
+use phaseloop::task::{yield_microtask, yield_now_immediate};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Handle, Immediate, Keeper, LoopHandle, next_tick, queue_microtask, set_immediate,
@@ -136,7 +136,7 @@ fn n006_tasks_and_closures_share_one_queue() {
         let log = trace.clone();
         drop(spawn(async move {
             log.log("d");
-            yield_now().await;
+            yield_microtask().await;
             log.log("f");
         }));
         queue_microtask(trace.call("e"));
@@ -154,7 +154,7 @@ fn n007_the_drain_has_no_limit() {
         drop(spawn(async move {
             next_tick(log.call("tick-after"));
             for _ in 0..10_000 {
-                yield_now().await;
+                yield_microtask().await;
             }
             log.log("task");
         }));

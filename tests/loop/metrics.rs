@@ -13,7 +13,7 @@ use std::time::Duration;
 use phaseloop::observe::Metrics;
 use phaseloop::phase::{Idle, Phase, Prepare};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, LoopHandle, next_tick, queue_microtask, spawn, spawn_blocking,
@@ -176,8 +176,8 @@ fn metrics_count_callbacks_by_phase_polls_and_closures() {
     assert!(cleared.clear());
     handle.call_in(Phase::Pending, || ());
     let task = handle.spawn(async {
-        yield_now().await;
-        yield_now().await;
+        yield_microtask().await;
+        yield_microtask().await;
     });
     finish(&mut event_loop);
     assert!(task.is_finished());
@@ -203,9 +203,9 @@ fn metrics_count_callbacks_by_phase_polls_and_closures() {
 fn metrics_do_not_count_the_main_future_as_a_closure() {
     let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
-        yield_now().await;
+        yield_microtask().await;
         next_tick(|| ());
-        yield_now().await;
+        yield_microtask().await;
     });
     let found = handle.metrics();
     assert_eq!((found.polls, found.closures), (0, 1));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use phaseloop::phase::{Idle, Phase};
 use phaseloop::probe::{Fact, Observer};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{self, Timer, sleep};
 use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
 
@@ -115,7 +115,7 @@ fn polls_are_reported_with_their_task_inside_the_callback_that_woke_it() {
     let task = sleeper.spawn_on(
         async {
             sleep(ms(1)).await;
-            yield_now().await;
+            yield_microtask().await;
         },
         &handle,
     );

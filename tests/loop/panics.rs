@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Hook, HookPhase, Idle, Prepare};
-use phaseloop::task::{self, yield_now};
+use phaseloop::task::{self, yield_microtask};
 use phaseloop::time::{self, Timer, interval, sleep, timeout};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, Handle, LoopHandle, RunMode, UnhandledPanic, block_on,
@@ -115,7 +115,7 @@ fn r020_not_even_inside_enter() {
 fn a_panic_in_a_task_goes_to_its_handle() {
     let (event_loop, handle, _) = paused();
     let bad = handle.spawn(async {
-        yield_now().await;
+        yield_microtask().await;
         panic!("number {}", 7)
     });
     let good = handle.spawn(async { "output" });
@@ -312,7 +312,7 @@ fn an_output_whose_drop_panics_does_not_end_the_process() {
 #[test]
 fn a_waker_that_panics_leaves_no_task_behind() {
     let (mut event_loop, handle, trace) = paused();
-    let mut task = handle.spawn(yield_now());
+    let mut task = handle.spawn(yield_microtask());
     let waker = waker_fn(|| panic!("the waker"));
     let mut cx = std::task::Context::from_waker(&waker);
     assert_pending!(std::pin::Pin::new(&mut task).poll(&mut cx));

@@ -16,7 +16,7 @@ use std::time::Duration;
 use phaseloop::observe::{Record, Recorder, SlowPeriod, Subject, What};
 use phaseloop::phase::Idle;
 use phaseloop::probe::{Fact, Lane, Observer};
-use phaseloop::task::{self, yield_now};
+use phaseloop::task::{self, yield_microtask};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, Keeper, LoopHandle, next_tick, queue_microtask, set_immediate,
@@ -107,7 +107,7 @@ fn blame_rule_2_many_polls_of_one_task_are_one_suspect() {
         let task = task::Builder::new().name("hash").spawn(async {
             for _ in 0..20 {
                 busy(Duration::from_micros(700));
-                yield_now().await;
+                yield_microtask().await;
             }
         });
         task.await.unwrap();
@@ -189,7 +189,7 @@ fn blame_rule_3_the_earlier_of_two_equal_culprits_is_it() {
     let (event_loop, _, recorder, _) = recorded();
     event_loop.block_on(async {
         let sleeper = spawn(sleep(ms(1)));
-        yield_now().await;
+        yield_microtask().await;
         busy(ms(1));
         // The microtasks of this drain come before its next tick.
         next_tick(|| busy(ms(4)));
@@ -215,7 +215,7 @@ fn blame_rule_3_a_timer_is_late_after_a_millisecond_and_a_tenth_of_the_threshold
         let event_loop = builder.build().unwrap();
         event_loop.block_on(async {
             let sleeper = spawn(sleep(ms(5)));
-            yield_now().await;
+            yield_microtask().await;
             busy(ms(5 + late_by));
             sleeper.await.unwrap();
         });
@@ -513,7 +513,7 @@ fn recorder_names_tasks_that_have_ended() {
     let (event_loop, _, recorder, _) = recorded();
     event_loop.block_on(async {
         let sleeper = spawn(sleep(ms(10)));
-        yield_now().await;
+        yield_microtask().await;
         let hash = task::Builder::new()
             .name("hash")
             .spawn(async { busy(ms(40)) });
@@ -541,14 +541,14 @@ fn recorder_knows_the_name_of_each_poll_in_the_ring() {
             for other in &others {
                 spawn(other.clone()).detach();
             }
-            yield_now().await;
+            yield_microtask().await;
             let long = task::Builder::new().name("long");
             let wakes = others.clone();
             let long = long.spawn(async move { wakes.iter().for_each(Parked::wake) });
             let id: u32 = long.id().to_string().parse().unwrap();
             // Each tick is one more record after the poll.
             spawn(async move { (0..ticks).for_each(|_| next_tick(|| ())) }).detach();
-            yield_now().await;
+            yield_microtask().await;
             let records = recorder.records();
             let is_long = |record: &Record| record.what == What::Poll && record.id == id;
             if records.iter().any(is_long) {
@@ -635,7 +635,7 @@ fn recorder_does_not_change_the_order() {
             spawn(async move {
                 queue_microtask(d);
                 next_tick(e);
-                yield_now().await;
+                yield_microtask().await;
                 inner.borrow_mut().push("task");
             })
             .detach();

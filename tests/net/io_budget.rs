@@ -318,7 +318,7 @@ fn a_quiet_connection_is_served_beside_a_busy_one() {
             quiet.read_exact(&mut [0; 4]).await.unwrap();
             seen.all.get()
         });
-        phaseloop::task::yield_now().await;
+        phaseloop::task::yield_microtask().await;
         quiet_theirs.write_all(b"ping").unwrap();
         assert!(served.await.unwrap() <= 3 * MOST);
         reads.await.unwrap();

@@ -116,7 +116,7 @@ fn advance_fires_what_has_become_due_in_order() {
                 log.log(name);
             }));
         }
-        phaseloop::task::yield_now().await;
+        phaseloop::task::yield_microtask().await;
         advance(ms(30)).await;
         assert_eq!(trace.take(), "a b c");
         advance(ms(1)).await;

@@ -75,8 +75,9 @@ impl Builder {
     /// Ends each drain of the lanes after this many ticks and microtasks. The rest runs after the
     /// next callback, or at the start of the next turn.
     ///
-    /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With a
-    /// budget the order is Node's only while drains stay within it.
+    /// Without a budget, tasks that always wake each other starve timers and I/O, as in Node. A
+    /// task that wakes itself does not: see [`task`](crate::task). With a budget the order is
+    /// Node's only while drains stay within it.
     /// [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits) counts the drains that did not.
     pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
         self.options.lane_budget = entries.get();

@@ -13,6 +13,7 @@ use super::{MakeWait, Wait};
 use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::executor::guarded::PollGuard;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
@@ -32,6 +33,13 @@ pub(crate) trait WaitHook {
 
     /// Calls `body` in the context of the runtime.
     fn enter(&self, body: &mut dyn FnMut());
+
+    /// Calls `body`, a run of the loop, as the runtime runs its own tasks: what would block the
+    /// thread is refused.
+    fn run(&self, body: &mut dyn FnMut());
+
+    /// Returns what surrounds each poll of a task.
+    fn poll_guard(&self) -> PollGuard;
 
     /// Runs the runtime until the loop has something to do; at most until `until`, a time of the
     /// loop's clock, which is at `now`. `was_quiet` is whether the wait before has brought nothing,
@@ -79,6 +87,7 @@ pub(crate) fn wait_by(make: MakeHook) -> MakeWait {
             let text = cannot_pause(hook.name());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        core.executor.set_poll_guard(hook.poll_guard());
         Ok(Some(Box::new(HookedWait {
             hook,
             has_rest: Cell::new(false),
@@ -161,6 +170,8 @@ impl HookedWait {
         self.turns.set(turns);
         let is_due = turns >= TURNS_PER_VISIT
             || now.saturating_sub(self.last_visit.get()) >= VISIT_INTERVAL
+            // A task that has woken itself may wait for the driver of the runtime.
+            || core.executor.has_late()
             || !core.has_work_now();
         if is_due {
             self.turns.set(0);
@@ -228,15 +239,20 @@ pub(super) fn cannot_pause(runtime: &str) -> String {
     )
 }
 
-/// Calls `body` in the context of a hook.
+/// Calls `body` in the context of a hook, as a run of the loop or as code outside of one.
 #[cold]
-pub(super) fn in_context<R>(hook: &dyn WaitHook, body: impl FnOnce() -> R) -> R {
+pub(super) fn in_context<R>(hook: &dyn WaitHook, is_run: bool, body: impl FnOnce() -> R) -> R {
     let (mut body, mut result) = (Some(body), None);
-    hook.enter(&mut || {
+    let mut once = || {
         if let Some(body) = body.take() {
             result = Some(body());
         }
-    });
+    };
+    if is_run {
+        hook.run(&mut once);
+    } else {
+        hook.enter(&mut once);
+    }
     result.expect("a hook calls its argument")
 }
 

@@ -42,17 +42,17 @@ impl Drop for Inside<'_> {
 
 /// Embedding.
 impl Core {
-    /// Calls `body` as code of this loop: in the context of the hook, and with a host that waits
-    /// for what `body` leaves behind.
+    /// Calls `body` as code of this loop, a run of it or not: in the context of the hook, and with
+    /// a host that waits for what `body` leaves behind.
     #[inline]
-    pub(in crate::event_loop) fn inside<R>(&self, body: impl FnOnce() -> R) -> R {
+    pub(in crate::event_loop) fn inside<R>(&self, is_run: bool, body: impl FnOnce() -> R) -> R {
         let host = &self.waits.host;
         host.depth.set(host.depth.get() + 1);
         host.is_left.set(false);
         let _inside = Inside(self);
         match self.wait_hook() {
             None => body(),
-            Some(hook) => in_context(hook, body),
+            Some(hook) => in_context(hook, is_run, body),
         }
     }
 

@@ -93,7 +93,7 @@ impl<T: Clone + 'static> Future for Awaited<T> {
             (Some(_), Progress::New) => {
                 self.begin();
                 self.progress = Progress::Begun;
-                cx.waker().wake_by_ref();
+                current::hop(cx.waker());
             }
             (Some(result), _) => {
                 self.end();

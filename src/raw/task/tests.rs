@@ -48,6 +48,10 @@ impl Local for Task {
         world.queue.lock().unwrap().push(runnable);
     }
 
+    fn schedule_again(runnable: Runnable<Self>) {
+        Self::schedule(runnable);
+    }
+
     fn unhandled(&self, _: u32, payload: Payload) {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.unwrap_or("something").to_owned();
