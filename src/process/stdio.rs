@@ -6,7 +6,8 @@ use std::process;
 /// What a standard descriptor of a child is, for [`Command::stdin`](super::Command::stdin) and its
 /// neighbours: a pipe, the descriptor of this process, nothing, or any open descriptor.
 ///
-/// Everything that converts into [`std::process::Stdio`] converts into it.
+/// It converts from and into [`std::process::Stdio`]. What the standard library converts into its
+/// type converts into this one, too.
 ///
 /// # Examples
 ///
@@ -50,12 +51,38 @@ impl Stdio {
     }
 }
 
-impl<T: Into<process::Stdio>> From<T> for Stdio {
-    fn from(stdio: T) -> Self {
-        Self {
-            std: stdio.into(),
-            is_pipe: false,
-        }
+/// Implements the conversion from what the standard library's `Stdio` is made of.
+macro_rules! from {
+    ($($Source:ty),+) => {
+        $(
+            impl From<$Source> for Stdio {
+                #[inline]
+                fn from(source: $Source) -> Self {
+                    Self {
+                        std: source.into(),
+                        is_pipe: false,
+                    }
+                }
+            }
+        )+
+    };
+}
+
+pub(super) use from;
+
+from!(
+    process::Stdio,
+    process::ChildStdin,
+    process::ChildStdout,
+    process::ChildStderr,
+    std::fs::File,
+    std::io::Stdout,
+    std::io::Stderr
+);
+
+impl From<Stdio> for process::Stdio {
+    fn from(stdio: Stdio) -> Self {
+        stdio.std
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_loop_that_is_stuck_names_no_line_of_this_crate() {
         let usual = |_: &Question<'_>| 0;
-        let mut event_loop = Builder::new().shuffle(usual).build().unwrap();
+        let event_loop = Builder::new().shuffle(usual).build().unwrap();
         let caught = catch(|| event_loop.block_on(std::future::pending::<()>()));
         assert_eq!(caught.unwrap_err(), DEAD_END);
     }

@@ -210,7 +210,7 @@ fn a_second_panic_is_dropped_when_nothing_is_locked() {
         }
     }
     survives("a_second_panic_is_dropped_when_nothing_is_locked", || {
-        let mut event_loop = policy(UnhandledPanic::Unwind);
+        let event_loop = policy(UnhandledPanic::Unwind);
         let run = || {
             event_loop.block_on(async {
                 let panicked = spawn(async { panic_any("third") });
@@ -289,7 +289,7 @@ fn a_listener_of_slow_periods_may_use_its_recorder_when_it_is_dropped() {
     let slow = recorder.clone().slow(Duration::ZERO).on_slow(move |_| {
         let _ = uses.0.clone().on_slow(|_| ());
     });
-    let mut event_loop = Builder::new().record(slow).build().unwrap();
+    let event_loop = Builder::new().record(slow).build().unwrap();
     event_loop.block_on(async { check().await });
     assert_eq!(dropped.get(), 2);
 }

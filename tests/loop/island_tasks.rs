@@ -24,7 +24,7 @@ fn island() -> EventLoop {
 
 /// Runs `future` as the main future of a loop with tokio, then as a task.
 fn in_both<F: Future<Output = ()> + 'static>(future: impl Fn() -> F) {
-    let mut event_loop = island();
+    let event_loop = island();
     event_loop.block_on(future());
     event_loop.block_on(async { spawn(future()).await.unwrap() });
 }
@@ -129,7 +129,7 @@ fn what_would_block_the_loop_panics_with_tokios_reason() {
 
 #[test]
 fn what_blocks_is_allowed_on_other_threads_and_outside_of_a_run() {
-    let mut event_loop = island();
+    let event_loop = island();
     let (sender, receiver) = oneshot::channel();
     event_loop.block_on(async {
         let waits = phaseloop::spawn_blocking(|| receiver.blocking_recv());
@@ -146,7 +146,7 @@ fn what_blocks_is_allowed_on_other_threads_and_outside_of_a_run() {
 
 #[test]
 fn a_loop_with_tokio_is_built_and_dropped_inside_of_another_one() {
-    let mut event_loop = island();
+    let event_loop = island();
     let inner = event_loop.block_on(async {
         tokio::time::sleep(ms(1)).await;
         drop(island());
@@ -154,14 +154,14 @@ fn a_loop_with_tokio_is_built_and_dropped_inside_of_another_one() {
         tokio::spawn(tokio::time::sleep(ms(1))).await.unwrap();
         inner
     });
-    let mut inner = inner;
+    let inner = inner;
     inner.block_on(async { tokio::time::sleep(ms(1)).await });
     event_loop.block_on(async move { drop(inner) });
 }
 
 #[test]
 fn a_panic_that_leaves_a_run_leaves_tokio_usable() {
-    let mut event_loop = island();
+    let event_loop = island();
     for _ in 0..3 {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             event_loop.block_on(async { panic!("of the main future") });
@@ -205,7 +205,7 @@ async fn received_in_one_poll(receiver: &mut mpsc::UnboundedReceiver<()>) -> usi
 
 #[test]
 fn each_poll_has_a_budget_of_its_own() {
-    let mut event_loop = island();
+    let event_loop = island();
     let counts = event_loop.block_on(async {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         (0..10_000).for_each(|_| sender.send(()).unwrap());
@@ -233,7 +233,7 @@ fn each_poll_has_a_budget_of_its_own() {
 /// Two tasks that always have something to receive let the others run, and are both served.
 #[test]
 fn channels_that_are_always_ready_starve_nothing() {
-    let mut event_loop = island();
+    let event_loop = island();
     let received = [(); 2].map(|()| Rc::new(Cell::new(0_u64)));
     event_loop.block_on(async {
         for count in &received {
@@ -258,7 +258,7 @@ fn channels_that_are_always_ready_starve_nothing() {
 /// A budget that the loop left behind would hang the next executor of the thread.
 #[test]
 fn a_loop_leaves_no_budget_behind() {
-    let mut event_loop = island();
+    let event_loop = island();
     event_loop.block_on(async {
         spawn(coop::consume_budget()).await.unwrap();
     });
@@ -319,7 +319,7 @@ fn tokios_select_join_set_and_local_set_work_with_budgets() {
 /// A hop of the lane is no yield of tokio's.
 #[test]
 fn yield_microtask_stays_in_the_drain() {
-    let mut event_loop = island();
+    let event_loop = island();
     let handle = event_loop.handle();
     event_loop.block_on(async {
         let turns = handle.turns();
@@ -334,7 +334,7 @@ fn yield_microtask_stays_in_the_drain() {
 
 #[test]
 fn a_task_of_tokio_may_call_the_yields_of_the_loop() {
-    let mut event_loop = island();
+    let event_loop = island();
     event_loop.block_on(async {
         let task = tokio::spawn(async {
             for _ in 0..100 {
