@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use phaseloop::observe::Recorder;
-use phaseloop::task::{self, JoinSet, yield_now};
+use phaseloop::task::{self, JoinSet, yield_microtask};
 use phaseloop::time::sleep;
 use phaseloop::{Builder, LoopHandle};
 
@@ -25,7 +25,7 @@ async fn hash() {
     sleep(20 * MS).await;
     for _ in 0..20 {
         compute(MS * 7 / 10);
-        yield_now().await; // lets other tasks run, but not timers
+        yield_microtask().await; // lets other tasks run, but not timers
     }
 }
 
@@ -37,7 +37,7 @@ fn compute(time: Duration) {
 
 fn main() -> std::io::Result<()> {
     let recorder = Recorder::new().on_slow(|period| println!("phaseloop: {period}"));
-    let mut event_loop = Builder::new().record(recorder.clone()).build()?;
+    let event_loop = Builder::new().record(recorder.clone()).build()?;
     let metrics = event_loop.block_on(async {
         let mut tasks = JoinSet::new();
         for _ in 0..100 {

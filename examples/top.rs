@@ -192,7 +192,7 @@ fn main() -> io::Result<()> {
     let seconds = seconds.or_else(|| (!io::stdout().is_terminal()).then_some(3));
     // The view tells of slow periods; a line for each would disturb it.
     let recorder = Recorder::new().on_slow(|_| ());
-    let mut event_loop = Builder::new().record(recorder.clone()).build()?;
+    let event_loop = Builder::new().record(recorder.clone()).build()?;
     event_loop.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;

@@ -42,8 +42,8 @@ fn lanes() -> Result<(), Box<dyn std::error::Error>> {
         });
         phaseloop::spawn(async {
             println!("  4  spawned task: its first poll is a microtask");
-            phaseloop::task::yield_now().await;
-            println!("  5  the same task after yield_now: the back of the same lane");
+            phaseloop::task::yield_microtask().await;
+            println!("  5  the same task after yield_microtask: the back of the same lane");
         })
         .detach();
         phaseloop::next_tick(|| println!("  2  tick: queued last, yet before all microtasks"));

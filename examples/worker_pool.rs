@@ -19,7 +19,7 @@ fn main() -> std::io::Result<()> {
     // A thread for each core but the loop's own. By default a loop uses the pool of the process.
     let cores = std::thread::available_parallelism()?.get();
     let pool = PoolBuilder::new().threads(cores - 1).build();
-    let mut event_loop = Builder::new().pool(pool.clone()).build()?;
+    let event_loop = Builder::new().pool(pool.clone()).build()?;
 
     event_loop.block_on(async {
         let start = Instant::now();

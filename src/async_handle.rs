@@ -12,6 +12,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::asyncs::{AsyncState, Sent};
 use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 use crate::site::Site;
 
 /// Runs a callback in the poll phase after one of its [senders](AsyncHandle::sender) has sent, from
@@ -39,7 +40,7 @@ use crate::site::Site;
 /// ```
 pub struct AsyncHandle {
     core: HandleCore,
-    state: Rc<AsyncState>,
+    state: Bound<Rc<AsyncState>>,
 }
 
 impl AsyncHandle {
@@ -71,7 +72,7 @@ impl AsyncHandle {
                 if let Some(state) = weak.upgrade() {
                     callback(&Self {
                         core: HandleCore::view(state.header.clone()),
-                        state,
+                        state: Bound::new(state),
                     });
                 }
             });
@@ -79,7 +80,10 @@ impl AsyncHandle {
         });
         loop_core.add_async(&state);
         loop_core.set_active(&core.header, true);
-        Ok(Self { core, state })
+        Ok(Self {
+            core,
+            state: Bound::new(state),
+        })
     }
 
     /// Sends from the loop's own thread, in any phase; a [sender](Self::sender) does it from other

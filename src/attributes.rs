@@ -64,7 +64,7 @@ pub fn run<F: Future>(builder: Builder, future: F) -> F::Output {
 /// the report of the loop.
 #[track_caller]
 pub fn test<F: Future>(builder: Builder, timeout: Option<Duration>, future: F) -> F::Output {
-    let mut event_loop = build(builder);
+    let event_loop = build(builder);
     let _watch = timeout.map(|timeout| Watch::start(timeout, event_loop.remote()));
     event_loop.block_on(future)
 }
@@ -122,6 +122,40 @@ fn build(builder: Builder) -> EventLoop {
         Ok(event_loop) => event_loop,
         Err(error) => panic!("the event loop cannot be created: {error}"),
     }
+}
+
+/// Defines a macro for the options that need a feature: it is its argument, or an error that names
+/// the feature.
+macro_rules! gates {
+    ($($name:ident, $with:meta, $feature:literal;)*) => {
+        $(
+            #[cfg($with)]
+            #[doc(hidden)]
+            #[macro_export]
+            macro_rules! $name {
+                ($call:expr) => { $call };
+            }
+
+            #[cfg(not($with))]
+            #[doc(hidden)]
+            #[macro_export]
+            macro_rules! $name {
+                ($call:expr) => {
+                    ::core::compile_error!(
+                        concat!("this option needs a feature of phaseloop: ", $feature)
+                    )
+                };
+            }
+        )*
+    };
+}
+
+gates! {
+    __with_test_util, feature = "test-util", "`test-util`";
+    __with_probe, feature = "probe", "`probe`";
+    __with_tracing, feature = "tracing", "`tracing`";
+    __with_signal, feature = "signal", "`signal`";
+    __with_tokio_rt, all(unix, feature = "tokio-rt"), "`tokio-rt`, which is for Unix";
 }
 
 /// A thread that ends a test after its time; the drop ends the thread.

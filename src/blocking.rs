@@ -28,6 +28,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::{JobKey, Purpose};
 use crate::executor::join::{Awaited, JoinHandle};
 use crate::pool::Class;
+use crate::raw::bound::Bound;
 use crate::site::Site;
 
 /// Runs a closure that blocks or computes for a long time on the thread pool.
@@ -135,7 +136,7 @@ impl LoopHandle {
         T: Send + 'static,
     {
         if self.is_closed() {
-            return JoinHandle::never_started();
+            return JoinHandle::never_started(self.core().executor().new_job_id());
         }
         let site = Location::caller();
         match self.spawn_job(class, site, job) {
@@ -178,7 +179,7 @@ impl LoopHandle {
 pub(crate) struct Work<T> {
     handle: LoopHandle,
     key: JobKey,
-    job: Arc<dyn Awaited<T>>,
+    job: Bound<Arc<dyn Awaited<T>>>,
 }
 
 impl<T: Send + 'static> Work<T> {
@@ -194,7 +195,7 @@ impl<T: Send + 'static> Work<T> {
         Ok(Self {
             handle: handle.clone(),
             key: job.home.key(),
-            job,
+            job: Bound::new(job),
         })
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Clock {
     /// The time while the clock is paused.
     paused: Cell<Option<u64>>,
     /// Whether the paused clock jumps to the next deadline when the loop has nothing to do.
+    #[cfg(any(test, feature = "test-util"))]
     auto_advance: Cell<bool>,
 }
 
@@ -37,6 +38,7 @@ impl Clock {
             cached: Cell::new(0),
             is_behind: Cell::new(false),
             paused: Cell::new(paused.then_some(0)),
+            #[cfg(any(test, feature = "test-util"))]
             auto_advance: Cell::new(true),
         }
     }
@@ -104,6 +106,7 @@ impl Clock {
         self.paused.get().is_some()
     }
 
+    #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn auto_advance(&self) -> bool {
         self.auto_advance.get()
     }
@@ -128,6 +131,7 @@ impl Clock {
     }
 
     /// Advances a paused clock to `time`; it never goes back.
+    #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn advance_to(&self, time: u64) {
         if let Some(now) = self.paused.get() {
             // Before the end of time: what is due at [`NEVER`] never is.

@@ -56,8 +56,8 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::ptr;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
@@ -81,9 +81,17 @@ use crate::frame::{Frame, Framed, Key};
 ///     USER.exit(|| assert_eq!(USER.get(), None));
 /// });
 /// ```
+///
+/// A constant is no variable, since each of its uses would be another one. The compiler refuses it:
+///
+/// ```compile_fail
+/// # use phaseloop::context::Variable;
+/// const USER: &Variable<String> = &Variable::new();
+/// ```
 pub struct Variable<T: 'static> {
-    /// A variable takes a byte, so that each has an address of its own, which is its identity.
-    _place: u8,
+    /// Its number, which is its identity; 0 until it is used. It is not the address: that of a
+    /// constant may be the address of another one, too. What changes cannot be a constant.
+    number: AtomicUsize,
     _value: PhantomData<fn() -> T>,
 }
 
@@ -92,13 +100,27 @@ impl<T: 'static> Variable<T> {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            _place: 0,
+            number: AtomicUsize::new(0),
             _value: PhantomData,
         }
     }
 
     fn key(&'static self) -> Key {
-        Key::Static(ptr::from_ref(self).addr())
+        match self.number.load(Ordering::Relaxed) {
+            0 => Key::Static(self.first_number()),
+            number => Key::Static(number),
+        }
+    }
+
+    #[cold]
+    fn first_number(&self) -> usize {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let new = NEXT.fetch_add(1, Ordering::Relaxed);
+        let set = self
+            .number
+            .compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+        // Another thread may have been first.
+        set.map_or_else(|number| number, |_| new)
     }
 
     /// Returns the value in the current frame.

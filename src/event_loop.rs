@@ -32,6 +32,12 @@
 //! - **Microtask**: an entry of the second lane: a woken task, or a closure
 //!   ([`queue_microtask`](crate::queue_microtask)).
 //! - **Drain**: to run all ticks, then all microtasks, until both lanes are empty.
+//! - **Self-wake**: the wake of a task while it is polled. One drain has 61 of them, for all tasks
+//!   together (`executor/self_wakes.rs`).
+//! - **Hop**: a self-wake that asks for the back of the lane, such as an `await` of a promise that
+//!   is settled. It is not counted.
+//! - **Late**: said of a task that has woken itself once too often in a drain. It goes on in the
+//!   next poll phase (`io/late.rs`).
 //! - **Main future**: the future of `block_on` or `run`. It is polled as a microtask, but is not a
 //!   task: it may borrow from its caller.
 //! - **Owner thread**: the thread that created the loop, and the only one that runs its user code.
@@ -50,6 +56,8 @@
 //!   completes the close.
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
 //!   ready until the next poll phase (`io/deferred.rs`).
+//! - **Way to wait**: what waits in the poll phase: the kernel, a paused clock, another runtime, or
+//!   a test that shuffles orders (`wait.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).
 //! - **Extension**: the layer above that implements Node's API; the loop keeps its state
@@ -70,19 +78,21 @@ pub(crate) mod phases;
 pub(crate) mod report;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
+pub(crate) mod wait;
 mod watched;
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use self::api::builder::Builder;
+use self::api::embed::BackendFd;
 use self::api::loop_handle::LoopHandle;
 use self::api::remote::Remote;
 use self::core::Core;
 use crate::clock::nanoseconds;
 use crate::phase_order::Phase;
 use crate::probe::Mode;
-use crate::sys::poller::BackendFd;
+use crate::raw::bound::Bound;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
 // Rule R83.
@@ -120,7 +130,7 @@ pub enum RunMode {
 
 /// How long the poll phase of one turn may wait.
 #[derive(Clone, Copy)]
-enum Wait {
+enum MaxWait {
     No,
     /// Until an event, and at most until this time of the loop's clock.
     Until(Option<u64>),
@@ -158,7 +168,7 @@ enum Wait {
 /// # }
 /// ```
 pub struct EventLoop {
-    core: Rc<Core>,
+    core: Bound<Rc<Core>>,
 }
 
 impl EventLoop {
@@ -173,7 +183,9 @@ impl EventLoop {
     }
 
     pub(crate) fn from_core(core: Rc<Core>) -> Self {
-        Self { core }
+        Self {
+            core: Bound::new(core),
+        }
     }
 
     /// Returns a handle to the loop for its owner thread.
@@ -274,9 +286,9 @@ impl Core {
         let can_sleep =
             !(WATCHED || self.phases.has_before_poll()) || self.run_before_poll::<WATCHED>();
         let wait = match mode {
-            RunMode::Default => Wait::Until(until),
-            RunMode::Once if can_sleep => Wait::Until(until),
-            RunMode::Once | RunMode::NoWait => Wait::No,
+            RunMode::Default => MaxWait::Until(until),
+            RunMode::Once if can_sleep => MaxWait::Until(until),
+            RunMode::Once | RunMode::NoWait => MaxWait::No,
         };
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);

@@ -16,6 +16,8 @@
 
 pub(crate) mod budget;
 mod contexts;
+mod ends;
+pub(crate) mod guarded;
 pub(crate) mod inbox;
 pub(crate) mod join;
 mod lanes;
@@ -24,31 +26,31 @@ pub(crate) mod message;
 pub(crate) mod notes;
 pub(crate) mod pace;
 pub(crate) mod registry;
+mod self_wakes;
 pub(crate) mod shared;
+mod spawning;
 #[cfg(feature = "test-util")]
 pub(crate) mod strangers;
 #[cfg(feature = "stacks")]
 mod unwoken;
 mod watched;
-pub(crate) mod yield_now;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use self::contexts::Contexts;
-use self::join::JoinHandle;
+use self::guarded::PollGuard;
 use self::lanes::{Lanes, Microtask};
 use self::main_future::MainInfo;
 use self::notes::WaitNotes;
 use self::registry::{Registry, TaskState};
-use self::shared::{Local, Runnable, Shared};
+use self::self_wakes::SelfWakes;
+use self::shared::{Runnable, Shared};
 use crate::clock::Clock;
-use crate::frame;
 use crate::probe::{Modes, Probe, Sinks};
 use crate::raw::call::{Call, Note};
 use crate::raw::scoped::ScopedCall;
-use crate::raw::task;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
 
@@ -71,6 +73,9 @@ pub(crate) struct Executor {
     /// The values of [`polled`](Self::polled) further up the stack, while tasks are polled inside
     /// their spawner.
     spawners: RefCell<Vec<u32>>,
+    self_wakes: SelfWakes,
+    /// What surrounds the polls of tasks.
+    poll_guard: OnceCell<PollGuard>,
     /// The number of lane entries that one drain may run.
     lane_budget: u64,
     /// The number of drains that used their budget up.
@@ -148,6 +153,8 @@ impl Executor {
             main_info: Cell::new(None),
             polled: Cell::new(NO_TASK),
             spawners: RefCell::default(),
+            self_wakes: SelfWakes::new(),
+            poll_guard: OnceCell::new(),
             lane_budget,
             budget_hits: Cell::new(0),
             polls: Cell::new(0),
@@ -174,101 +181,6 @@ impl Executor {
 
     pub(crate) fn probe(&self) -> &Probe {
         &self.probe
-    }
-}
-
-/// Spawning.
-impl Executor {
-    /// Spawns a task. Its first poll is queued in the microtask lane.
-    pub(crate) fn spawn<F>(
-        &self,
-        future: F,
-        site: Site,
-        name: Option<Rc<str>>,
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.start(future, site, name, |runnable| {
-            if !frame::is_plain() {
-                self.set_context(runnable.slot());
-            }
-            self.lanes.push_task(runnable);
-        })
-    }
-
-    /// Spawns a task on the current loop. Its first poll is queued in the microtask lane.
-    #[inline(always)]
-    pub(crate) fn spawn_here<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.start(future, site, None, |runnable| {
-            // The current loop knows whether contexts are in use, and its switch was just tested.
-            if !self.modes.is_unwatched() && !frame::is_plain() {
-                self.set_context(runnable.slot());
-            }
-            self.lanes.push_task(runnable);
-        })
-    }
-
-    /// Spawns a task and polls it at once, inside this call.
-    // Rule N19.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
-    pub(crate) fn spawn_eager<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        self.start(future, site, None, |runnable| self.run_nested(runnable))
-    }
-
-    #[inline(always)]
-    fn start<F>(
-        &self,
-        future: F,
-        site: Site,
-        name: Option<Rc<str>>,
-        begin: impl FnOnce(Runnable),
-    ) -> JoinHandle<F::Output>
-    where
-        F: Future + 'static,
-        F::Output: 'static,
-    {
-        if self.is_closed.get() {
-            return JoinHandle::never_started();
-        }
-        let (runnable, output) = self.tasks.insert(name, |id, slot| {
-            let local = Local {
-                shared: self.shared.clone(),
-                id,
-                site,
-            };
-            let (runnable, entry, output) = task::spawn_local(local, slot, future);
-            (entry, (runnable, output))
-        });
-        if !self.modes.is_unwatched() {
-            self.note_spawn(runnable.slot());
-        }
-        begin(runnable);
-        JoinHandle::new(output)
-    }
-
-    /// Polls a task that was just spawned, inside its spawner.
-    fn run_nested(&self, runnable: Runnable) {
-        self.run_inside(|| self.run_in_spawner(runnable));
-    }
-
-    /// Calls `poll`, which polls a task, inside of what is being polled.
-    fn run_inside(&self, poll: impl FnOnce()) {
-        let (spawner, left) = (self.polled.get(), budget::left());
-        self.spawners.borrow_mut().push(spawner);
-        poll();
-        self.spawners.borrow_mut().pop();
-        self.polled.set(spawner);
-        budget::restore(left);
     }
 }
 
@@ -336,6 +248,16 @@ impl Executor {
         }
     }
 
+    /// Queues a task that has woken itself, or returns it if the lane must grow first.
+    #[inline(always)]
+    pub(crate) fn try_push_again(&self, runnable: Runnable) -> Result<(), Runnable> {
+        if !self.modes.is_unwatched() {
+            self.push_task_watched(runnable);
+            return Ok(());
+        }
+        self.lanes.try_push_again(runnable)
+    }
+
     /// Runs all ticks, then all microtasks, and repeats until both lanes are empty or the lane
     /// budget is used up. `drain` keeps the progress, so that the caller can go on after a panic.
     // Rule N1.
@@ -354,6 +276,9 @@ impl Executor {
             self.budget_hits.set(self.budget_hits.get() + 1);
         } else if !is_nested {
             self.lanes.end_drain();
+        }
+        if !is_nested {
+            self.self_wakes.end_drain();
         }
     }
 
@@ -448,9 +373,14 @@ impl Executor {
         self.polled.set(slot);
         // Each poll has a budget of its own; a task that used its up waits for the poll phase.
         budget::begin_poll();
-        if !self.modes.is_unwatched() {
+        if !self.modes.has_plain_polls() {
             return self.run_task_watched(runnable);
         }
+        self.run_or_drop_plainly(runnable);
+    }
+
+    #[inline(always)]
+    fn run_or_drop_plainly(&self, runnable: Runnable) {
         if runnable.is_aborted() {
             drop(runnable);
         } else {
@@ -515,17 +445,6 @@ impl Executor {
         self.tasks.states()
     }
 
-    /// Calls `f` with each woken task, in the order of the lane. `f` runs no user code.
-    pub(crate) fn each_woken(&self, f: impl FnMut(&Runnable)) {
-        self.lanes.each_task(f);
-    }
-
-    /// Removes a completed task from the registry.
-    #[inline(always)]
-    pub(crate) fn forget(&self, slot: u32) {
-        self.tasks.remove(slot);
-    }
-
     /// Returns the task that is being polled.
     pub(crate) fn polled_task(&self) -> Option<Info> {
         self.tasks.info(self.polled.get())
@@ -558,39 +477,5 @@ impl Executor {
     /// Returns whether the task in `slot` is being polled, here or further up the stack.
     pub(crate) fn is_polled(&self, slot: u32) -> bool {
         self.polled.get() == slot || self.spawners.borrow().contains(&slot)
-    }
-}
-
-/// The end of the loop.
-impl Executor {
-    /// Refuses new tasks from now on.
-    pub(crate) fn close(&self) {
-        self.is_closed.set(true);
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.get()
-    }
-
-    /// Returns whether there are tasks that are not being polled. A task that is being polled
-    /// cannot be dropped.
-    pub(crate) fn has_idle_tasks(&self) -> bool {
-        self.tasks.any(|slot| !self.is_polled(slot))
-    }
-
-    /// Schedules every task that is not scheduled. It runs no user code.
-    pub(crate) fn wake_all(&self) {
-        self.tasks.wake_all();
-    }
-
-    /// Takes the woken tasks out of the lane, in order.
-    pub(crate) fn take_tasks(&self) -> Vec<Runnable> {
-        self.lanes.take_tasks()
-    }
-
-    /// Takes the ticks and closures out of the lanes.
-    pub(crate) fn take_calls(&self) -> [Vec<Call>; 2] {
-        self.lanes.take_calls()
     }
 }

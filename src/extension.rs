@@ -4,7 +4,7 @@
 
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use crate::error::os::About;
-pub use crate::event_loop::current::{note_wait, note_waker};
+pub use crate::event_loop::current::{hop, note_wait, note_waker};
 pub use crate::event_loop::extension::{
     Due, Extension, Loop, LoopRef, SharedTimer, Waiting, WeakLoop,
 };
@@ -19,16 +19,42 @@ pub use crate::raw::nesting::{call_nested, drop_flat};
 pub use crate::raw::task::Payload;
 pub use crate::raw::thread_bound::ThreadBound;
 pub use crate::raw::unwind::{discard, quietly};
-pub use crate::sys::errno::name as errno_name;
+pub use crate::sys::errno::{cancelled, name as errno_name};
 #[cfg(all(unix, feature = "process"))]
-pub use crate::sys::process::node_channel;
+pub use crate::sys::process::inherited::Inherited;
+#[cfg(all(unix, feature = "process"))]
+pub use crate::sys::process::node_channel::take as take_node_channel;
 
 /// Operations on files for jobs of the pool.
 #[cfg(feature = "fs")]
 pub mod files {
-    pub use crate::fs::job::{on_path, run_on};
+    use std::io;
+    use std::path::Path;
+
+    use crate::error::os::About;
+    use crate::fs::job;
+
     pub use crate::fs::ops::retry;
     pub use crate::sys::fs::{at_position, close, create_dir, open, read_at, set_mode, write_at};
+
+    /// Runs an operation as one job of the pool. `about` names its object in the error of a job
+    /// that cannot be queued.
+    pub fn run_on<T: Send + 'static>(
+        operation: &'static str,
+        about: impl Fn() -> About,
+        job: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> impl Future<Output = io::Result<T>> {
+        job::run_on(operation, about, job)
+    }
+
+    /// Runs an operation on a path. An error names the operation and the path.
+    pub fn on_path<T: Send + 'static>(
+        operation: &'static str,
+        path: impl AsRef<Path>,
+        job: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> impl Future<Output = io::Result<T>> {
+        job::on_path(operation, path, job)
+    }
 }
 
 /// The values of context variables, and how they follow what is queued.

@@ -16,27 +16,36 @@
 //! therefore need not restore the frame after a panic: the handler of the panic runs in the frame
 //! of what panicked.
 
+mod framed;
+
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
-use pin_project_lite::pin_project;
-
+pub(crate) use self::framed::Framed;
 use crate::raw::call::Call;
+use crate::raw::unwind::{Steps, quietly};
 
 /// The kind of a closure in the microtask lane, for a tracker.
 pub(crate) const MICROTASK: &str = "Microtask";
 
 thread_local! {
-    static CURRENT: RefCell<Frame> = const { RefCell::new(Frame(None)) };
+    static CURRENT: Current = const { Current(RefCell::new(Frame(None))) };
     /// Apart from the frame, since it has no destructor: a read is one instruction.
     static STATE: Cell<u8> = const { Cell::new(0) };
     static TRACKER: RefCell<Option<Rc<dyn Tracker>>> = const { RefCell::new(None) };
     static ON_CAPTURE: Cell<Option<OnCapture>> = const { Cell::new(None) };
+}
+
+/// The current frame of a thread, which a value may not end together with the thread.
+struct Current(RefCell<Frame>);
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        // A panic would end the process.
+        quietly(|| drop(self.0.take()));
+    }
 }
 
 /// What is told of each [`Capture`] with values: its kind, and the number of values.
@@ -77,7 +86,7 @@ pub(crate) fn use_on_this_thread() {
 /// The identity of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The address of a static variable.
+    /// The number of a static variable, or an address that is the crate's own.
     Static(usize),
     /// The number of a variable that was made at run time.
     Numbered(u64),
@@ -98,6 +107,24 @@ pub type Switch = Rc<Cell<bool>>;
 #[derive(Clone, Default)]
 pub struct Frame(Option<Rc<Vec<Entry>>>);
 
+impl Drop for Frame {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(entries) = self.0.take().and_then(Rc::into_inner) {
+            drop_each(entries);
+        }
+    }
+}
+
+/// Drops the values of a frame one by one, so that a panic of one leaves the others their drop.
+#[cold]
+#[inline(never)]
+fn drop_each(entries: Vec<Entry>) {
+    let mut steps = Steps::default();
+    steps.drop_each(entries);
+    steps.end();
+}
+
 impl Frame {
     /// Returns the current frame.
     pub fn current() -> Self {
@@ -105,7 +132,7 @@ impl Frame {
             return Self::default();
         }
         CURRENT
-            .try_with(|current| current.borrow().clone())
+            .try_with(|current| current.0.borrow().clone())
             .unwrap_or_default()
     }
 
@@ -208,7 +235,7 @@ impl Frame {
         }
         STATE.set(state & !FILLED | filled);
         // A thread that ends has no frame any more.
-        let before = CURRENT.try_with(|current| current.replace(self));
+        let before = CURRENT.try_with(|current| current.0.replace(self));
         before.unwrap_or_default()
     }
 
@@ -226,48 +253,6 @@ impl Frame {
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
         let _restored = Restored(Some(self.enter()));
         f()
-    }
-}
-
-pin_project! {
-    /// A future that is polled and dropped in a frame of its own. A change of the frame inside of a
-    /// poll stays for the next.
-    #[derive(Debug)]
-    pub(crate) struct Framed<F> {
-        frame: Frame,
-        // `None` while it is dropped.
-        #[pin]
-        future: Option<F>,
-    }
-
-    impl<F> PinnedDrop for Framed<F> {
-        fn drop(this: Pin<&mut Self>) {
-            let mut this = this.project();
-            let frame = std::mem::take(this.frame);
-            frame.run(|| this.future.set(None));
-        }
-    }
-}
-
-impl<F> Framed<F> {
-    pub(crate) fn new(frame: Frame, future: F) -> Self {
-        Self {
-            frame,
-            future: Some(future),
-        }
-    }
-}
-
-impl<F: Future> Future for Framed<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        let _outer = Restored(Some(std::mem::take(this.frame).enter()));
-        let future = this.future.as_pin_mut();
-        let polled = future.expect("it is not dropped").poll(cx);
-        *this.frame = Frame::current();
-        polled
     }
 }
 
@@ -303,12 +288,13 @@ impl Drop for Restored {
     }
 }
 
-/// Makes the current frame empty: the loop is about to run user code, or has run it.
+/// Makes the current frame empty, and returns it. Its drop may run user code.
 #[inline]
-pub(crate) fn clear() {
-    if STATE.get() & FILLED != 0 {
-        drop(Frame::default().enter());
+pub(crate) fn take() -> Frame {
+    if STATE.get() & FILLED == 0 {
+        return Frame::default();
     }
+    Frame::default().enter()
 }
 
 /// Follows what is queued on a thread, for a layer above.

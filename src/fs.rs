@@ -20,6 +20,7 @@
 
 mod copy;
 mod dir;
+mod dir_builder;
 mod file;
 pub mod job;
 mod open_options;
@@ -35,8 +36,14 @@ mod watch_poll;
 #[cfg(not(unix))]
 mod windows;
 
+#[cfg(unix)]
+use unix as platform;
+#[cfg(not(unix))]
+use windows as platform;
+
 pub use copy::{CopyOptions, Reflink, copy};
 pub use dir::{DirEntry, ReadDir, read_dir, scan_dir};
+pub use dir_builder::DirBuilder;
 pub use file::File;
 pub use open_options::OpenOptions;
 pub use ops::{

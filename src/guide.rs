@@ -1,9 +1,12 @@
-//! Guides: from tokio to this crate, which crates of the ecosystem work how, and how tests try
-//! orders. The guide for ports from Node is [`node::guide`](crate::node::guide).
+//! Guides: from tokio to this crate, which crates of the ecosystem work how, what authors of
+//! libraries implement, and how tests try orders. The guide for ports from Node is
+//! [`node::guide`](crate::node::guide).
 
 #[doc = include_str!("guide/crates.md")]
 pub mod crates {}
 #[doc = include_str!("guide/from_tokio.md")]
 pub mod from_tokio {}
+#[doc = include_str!("guide/libraries.md")]
+pub mod libraries {}
 #[doc = include_str!("guide/orders.md")]
 pub mod orders {}

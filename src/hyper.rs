@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`serve`] | a server for HTTP/1 and HTTP/2: `serve(listener, router).await` |
 //! | [`Connector`] | connections for hyper-util's client; feature `hyper-client` |
+//! | [`TimeoutLayer`] | a layer of tower that limits the time of answers |
 //! | [`TlsStream`] | TLS for servers and clients; feature `tls` |
 //! | [`HyperIo`], [`HyperExecutor`], [`HyperTimer`] | hyper's own traits, to build on by hand |
 //!
@@ -13,9 +14,9 @@
 //!
 //! # Time limits of handlers
 //!
-//! The time-outs of tower and tower-http need a tokio runtime. A limit on the loop is one line in
-//! the handler or around the service, `Local::new(timeout(limit, work)).await`, with
-//! [`time::timeout`](crate::time::timeout).
+//! [`TimeoutLayer`] limits the time of a service on the loop's clock. The time-outs of tower and
+//! tower-http need a tokio runtime; [`serve`] lists the layers that do. A limit inside a handler is
+//! `Local::new(timeout(limit, work)).await`, with [`time::timeout`](crate::time::timeout).
 //!
 //! # Examples
 //!
@@ -47,10 +48,12 @@ mod connector;
 mod io;
 mod link;
 mod listener;
+mod make_service;
 mod runtime;
 mod serve;
 mod serve_error;
 mod service;
+mod timeout;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(unix)]
@@ -59,10 +62,12 @@ mod unix;
 #[cfg(feature = "hyper-client")]
 pub use connector::{ClientConnection, Connector};
 pub use io::HyperIo;
-pub use listener::{Listener, WithHandshake};
+pub use listener::{Addressed, Listener, WithHandshake};
+pub use make_service::{Make, MakeService};
 pub use runtime::{HyperExecutor, HyperTimer};
 pub use serve::{Serve, serve, serve_with};
 pub use serve_error::ServeError;
 pub use service::{Call, Hyper, IntoService, Tower, TowerService};
+pub use timeout::{Timeout, TimeoutFuture, TimeoutLayer};
 #[cfg(feature = "tls")]
 pub use tls::TlsStream;

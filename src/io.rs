@@ -27,6 +27,8 @@
 
 pub(crate) mod bytes;
 mod copy;
+#[cfg(feature = "net")]
+mod interest;
 mod pipe;
 mod poll_handle;
 mod pooled;
@@ -42,6 +44,8 @@ pub use futures::io::{
 };
 
 pub use copy::{copy, copy_both_ways};
+#[cfg(feature = "net")]
+pub use interest::{Interest, Ready};
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
 pub use source::Source;
@@ -49,5 +53,5 @@ pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
 pub use when_ready::Readiness;
 
-pub use crate::sys::poller::{AsSource, PollEvents};
-pub use crate::sys::stdio::StdioKind;
+pub use crate::kinds::{PollEvents, StdioKind};
+pub use crate::sys::poller::AsSource;

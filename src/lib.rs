@@ -45,7 +45,8 @@
 //!
 //! | future or call | its task wakes in |
 //! |---|---|
-//! | [`spawn`], a wake on the owner thread, [`task::yield_now`] | the microtask lane |
+//! | [`spawn`], a wake on the owner thread, [`task::yield_microtask`] | the microtask lane |
+//! | [`task::yield_now`] | poll, after its I/O |
 //! | a wake from another thread, [`Remote`], [`AsyncHandle`] | poll |
 //! | [`time::sleep`], [`time::timeout`], [`time::interval`], [`time::Timer`] | timers |
 //! | [`task::yield_now_immediate`], [`phase::check`], [`set_immediate`] | check |
@@ -74,7 +75,8 @@
 //! - [`probe`]: an observer of phases, callbacks and task polls.
 //! - [`shuffle`], [`sim`]: for tests, the orders that a loop may meet, by seed, and a network in
 //!   memory.
-//! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates), and
+//! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates),
+//!   [a loop below your library](guide::libraries), and
 //!   [testing what you cannot see](guide::orders).
 //!
 //! # What you can rely on
@@ -134,6 +136,7 @@ mod error;
 mod frame;
 mod histogram;
 mod keeper;
+mod kinds;
 mod label;
 mod numbered;
 mod phase_order;
@@ -208,6 +211,7 @@ pub mod hyper;
 pub mod tokio;
 #[cfg(feature = "tokio-io")]
 mod tokio_io;
+mod unwind_safe;
 
 /// Runs an `async fn main` on an event loop until it completes.
 ///
@@ -273,7 +277,7 @@ pub use error::{OsError, os_error};
 pub use event_loop::api::any_handle::AnyHandle;
 pub use event_loop::api::block_on::{block_on, run};
 pub use event_loop::api::builder::Builder;
-pub use event_loop::api::embed::NextWait;
+pub use event_loop::api::embed::{Backend, BackendFd, NextWait};
 pub use event_loop::api::handle::{Close, Handle, HandleInfo};
 pub use event_loop::api::loop_handle::LoopHandle;
 pub use event_loop::api::phase_call::Immediate;
@@ -285,7 +289,7 @@ pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;
 pub use keeper::Keeper;
 pub use local::Local;
-pub use sys::poller::{Backend, BackendFd};
+pub use raw::bound::StaysOnLoopThread;
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 
 /// Compiles and runs the programs of the README.

@@ -38,11 +38,17 @@
 mod accept;
 mod address;
 #[macro_use]
+mod datagrams;
+#[macro_use]
 mod duplex;
 mod idna;
 #[cfg(feature = "test-util")]
 mod memory;
 mod place;
+#[macro_use]
+mod readiness;
+#[macro_use]
+mod tos;
 mod tcp;
 mod udp;
 #[cfg(unix)]

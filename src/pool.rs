@@ -68,7 +68,8 @@ impl Class {
 
 /// A job: work for a thread of the pool, and a completion for a loop.
 ///
-/// A thread of the pool calls `run`. The owner thread of the loop calls all other functions.
+/// A thread of the pool calls `run`. The owner thread of the loop calls all other functions, except
+/// where they say otherwise.
 pub(crate) trait Job: Send + Sync {
     /// Does the work and sends the completion to the loop. It is called once, in the job's turn,
     /// even if the job was cancelled meanwhile.
@@ -81,8 +82,14 @@ pub(crate) trait Job: Send + Sync {
     /// other than wakers and drops, and catches their panics.
     fn abandon(self: Arc<Self>) {}
 
-    /// Cancels the job in the microtask lane, unless its completion has arrived by now.
+    /// Cancels the job in the microtask lane, unless its completion has arrived by now. Any thread
+    /// may call it.
     fn abort(self: Arc<Self>) {}
+
+    /// Returns whether the output can be taken, or never will be. Any thread may call it.
+    fn is_over(&self) -> bool {
+        false
+    }
 
     /// Completes the job as cancelled if no thread has taken it; the completion is delivered like
     /// any other. Returns `false` if a thread has taken it.

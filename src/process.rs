@@ -46,6 +46,9 @@
 mod channel;
 mod child;
 mod command;
+#[cfg(unix)]
+mod pipe_stdio;
+mod stdio;
 
 use std::io;
 
@@ -56,7 +59,8 @@ use crate::sys;
 pub use channel::{Channel, Message};
 pub use child::{Child, ChildStderr, ChildStdin, ChildStdout, Exited};
 pub use command::Command;
-pub use std::process::{ExitStatus, Output, Stdio};
+pub use std::process::{ExitStatus, Output};
+pub use stdio::Stdio;
 
 /// Sends a signal to any process. Signal 0 only checks whether a signal could be sent.
 ///

@@ -2,6 +2,7 @@
 //!
 //! | module | offers |
 //! |---|---|
+//! | [`bound`] | values that stay on the thread of their loop, for one reason that errors name |
 //! | [`call`] | a closure that is called once, without an allocation if it is small |
 //! | [`current`] | a thread-local reference to a value on the stack of an outer caller |
 //! | [`handover`] | work on its way to another thread, and its output on the way back |
@@ -17,8 +18,9 @@
 //! | [`task`] | tasks on `async_task`: woken anywhere, run on the owner thread only |
 //! | [`thread_bound`] | a value that is used and dropped on its owner thread only |
 //! | [`thread`] | a token for each thread, never reused |
-//! | [`unwind`] | panics that are caught and discarded |
+//! | [`unwind`] | panics that are caught, and steps of which each is made although one panics |
 
+pub(crate) mod bound;
 pub(crate) mod call;
 pub(crate) mod current;
 pub(crate) mod handover;

@@ -56,6 +56,8 @@
 //! the end of a stream that is closed here. Every failing seed runs twice: if the second run asks
 //! other questions, the failure says so and names the first one that differs.
 
+mod builder;
+mod driver;
 mod explore;
 mod found;
 mod quiet;
@@ -64,6 +66,7 @@ mod shrink;
 mod strategy;
 
 pub use crate::choices::{Chooser, Kind, ParsePickError, Pick, Question, Threads, Who};
+pub(crate) use driver::network::no_groups;
 pub use explore::{Determinism, Explore, Explored, explore, run};
 pub use found::Found;
 pub use strategy::Strategy;

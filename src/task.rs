@@ -2,10 +2,23 @@
 //!
 //! A task is polled in the microtask lane: first after it is spawned, then once for each wake. All
 //! tasks of a loop run on its thread, so they may share `Rc` and `RefCell`.
+//!
+//! A drain of the lanes ends when they are empty, and I/O and timers wait for its end. A task with
+//! much to do gives way by [`yield_now`], which lets a turn of the loop pass. Tasks that wake
+//! themselves while they are polled, as futures of other crates do to give way, may do so 61 times
+//! in one drain, all together; then they wait for the next poll phase, too. Tasks that wake each
+//! other have no such limit; [`lane_budget`](crate::Builder::lane_budget) sets one.
+//!
+//! | to give way to | call | goes on in |
+//! |---|---|---|
+//! | everything: tasks, timers, I/O | [`yield_now`] | the poll phase, after its I/O |
+//! | immediates that are queued | [`yield_now_immediate`] | the check phase |
+//! | microtasks that are queued | [`yield_microtask`] | the current drain |
 
 mod cancellation;
 mod join_set;
 mod scope;
+mod yields;
 
 use std::future::Future;
 use std::panic::Location;
@@ -14,10 +27,10 @@ use std::rc::Rc;
 pub use self::cancellation::{CancellationToken, Cancelled, DropGuard};
 pub use self::join_set::JoinSet;
 pub use self::scope::{Scope, ScopedJoinHandle, scope, try_scope};
+pub use self::yields::{YieldMicrotask, YieldNow, yield_microtask, yield_now};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::phase_call::Immediate;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
-pub use crate::executor::yield_now::{YieldNow, yield_now};
 pub use crate::phase::yield_now_immediate;
 use crate::phase_order::Phase;
 pub use crate::task_info::{Id, Info};
@@ -210,12 +223,12 @@ impl<'a> Builder<'a> {
         F: Future + 'static,
         F::Output: 'static,
     {
-        self.spawn_on(&LoopHandle::current(), future)
+        self.spawn_on(future, &LoopHandle::current())
     }
 
     /// Spawns the task on a given loop.
     #[track_caller]
-    pub fn spawn_on<F>(self, handle: &LoopHandle, future: F) -> JoinHandle<F::Output>
+    pub fn spawn_on<F>(self, future: F, handle: &LoopHandle) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,

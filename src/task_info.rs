@@ -10,14 +10,19 @@ use std::rc::Rc;
 ///
 /// ```
 /// phaseloop::block_on(async {
-///     let first = phaseloop::spawn(async {}).id().unwrap();
-///     let second = phaseloop::spawn(async {}).id().unwrap();
+///     let first = phaseloop::spawn(async {}).id();
+///     let second = phaseloop::spawn(async {}).id();
 ///     assert!(first < second);
 ///     assert_eq!(first.to_string(), "1");
 /// });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub(crate) u64);
+
+impl Id {
+    /// The number of what failed before it had one. No task has it.
+    pub(crate) const NONE: Self = Self(u64::MAX);
+}
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -44,6 +44,20 @@
 //! [`turn`](crate::EventLoop::turn) with a zero wait visit it each time. A task of tokio that is
 //! always ready does not starve the loop: the wait ends after ten milliseconds at the latest.
 //!
+//! # The tasks of the loop
+//!
+//! They are polled as tokio polls its own tasks:
+//!
+//! - Each poll has tokio's budget. A task that reads from a channel or a socket of tokio which is
+//!   always ready gives way after 127 operations, so a timeout around it ends it.
+//! - A task that wakes itself while it is polled goes on in the next poll phase, once tokio's
+//!   driver was polled. So `while !done { tokio::task::yield_now().await }` lets everything else
+//!   run, and the timers that are due have fired when `tokio::time::advance` returns. On a loop
+//!   without tokio, 61 such wakes stay in the drain.
+//! - What would block the loop panics with tokio's reason: `blocking_recv`, `blocking_send`,
+//!   `blocking_lock`, `Handle::block_on`. This applies to callbacks, too, and to everything that
+//!   runs inside of a run of the loop. Use [`spawn_blocking`](crate::spawn_blocking) or tokio's.
+//!
 //! # What keeps the loop alive
 //!
 //! The loop is alive while tokio has tasks. It is also alive while a task of the loop or the main
@@ -69,12 +83,14 @@
 //!
 //! # What does not work
 //!
-//! - `tokio::task::block_in_place`, as in any `current_thread` runtime. Use
-//!   [`spawn_blocking`](crate::spawn_blocking) or tokio's.
+//! - `tokio::task::block_in_place`. In other `current_thread` runtimes it panics. Here its closure
+//!   runs, and the loop stands still until it returns; a `Handle::block_on` in it waits for ever.
+//!   Use [`spawn_blocking`](crate::spawn_blocking) or tokio's.
 //! - `tokio::task::spawn_local` outside of a `LocalSet`, as in any such runtime. Use
 //!   [`spawn`](crate::spawn()), whose tasks need not be `Send`.
-//! - `tokio::runtime::Handle::block_on` in a task or callback of the loop: it waits without the
-//!   runtime, and so for ever. `.await` the future.
+//! - `tokio::runtime::Handle::block_on` in a task or callback of the loop: it panics. `.await` the
+//!   future.
+//! - `tokio::time::pause` stops tokio's clock only. The timers of the loop run in real time.
 //! - A [paused](crate::time::pause) clock: tokio's timers run in real time. [`Builder::build`]
 //!   returns an error, and [`pause`](crate::time::pause) panics.
 //! - Running the loop inside a task of another tokio runtime: tokio refuses to start a runtime from
@@ -84,6 +100,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,14 +110,18 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self, Handle, Runtime, RuntimeMetrics};
+use tokio::task::{block_in_place, coop};
 use waker_fn::waker_fn;
 
 use crate::error::Error;
 use crate::event_loop::EventLoop;
 use crate::event_loop::api::builder::Builder;
+use crate::event_loop::api::embed::Backend;
 use crate::event_loop::core::Core;
-use crate::event_loop::io::wait_hook::{WaitHook, with_hook};
-use crate::sys::poller::{Backend, HAS_TIMER};
+use crate::event_loop::current::runs_in_hook;
+use crate::event_loop::wait::hook::{WaitHook, with_hook};
+use crate::executor::guarded::PollGuard;
+use crate::sys::poller::HAS_TIMER;
 
 /// The longest time that tasks of tokio which never sleep keep the loop from its next turn, in
 /// nanoseconds.
@@ -207,6 +228,7 @@ struct Island {
     parts: RefCell<Option<Parts>>,
     handle: Handle,
     metrics: RuntimeMetrics,
+    budget: Rc<Budget>,
     readiness: Arc<Readiness>,
     /// `readiness` as a waker.
     on_readable: Waker,
@@ -262,13 +284,13 @@ impl Island {
             .on_thread_unpark(|| with_hook(|core, hook| hook.after_sleep(core)))
             .build()?;
         // Where tokio does not allow this, the runtime could neither run nor be dropped.
-        runtime.block_on(async {});
+        let budget = outside_run(|| runtime.block_on(poll_fn(coop::poll_proceed)));
         let context = runtime.enter();
         #[allow(
             deprecated,
             reason = "its successor is newer than the oldest tokio; the descriptor is owned, which that asks for"
         )]
-        let descriptor = AsyncFd::with_interest(core.poller().backend(), Interest::READABLE)?;
+        let descriptor = AsyncFd::with_interest(Backend::of(core.poller()), Interest::READABLE)?;
         drop(context);
         let handle = runtime.handle().clone();
         let readiness = Arc::new(Readiness {
@@ -279,6 +301,7 @@ impl Island {
         Ok(Self {
             metrics: handle.metrics(),
             handle,
+            budget: Rc::new(Budget(Cell::new(Some(budget)))),
             on_readable: waker_fn(move || noted.set_readable()),
             readiness,
             is_registered: Cell::new(false),
@@ -346,6 +369,54 @@ impl Island {
     }
 }
 
+/// The budget of a poll: how many operations of tokio's resources succeed before they have the
+/// task give way.
+///
+/// tokio sets it for its own tasks. What [`poll_proceed`](coop::poll_proceed) returns restores the
+/// budget as it was before when it is dropped, which is the way to set it from outside.
+struct Budget(Cell<Option<coop::RestoreOnPending>>);
+
+impl Budget {
+    /// Calls `poll` with a full budget. The one of the caller is in force again afterwards.
+    fn surround(&self, poll: &mut dyn FnMut()) {
+        let polled = poll_fn(|_| {
+            self.refill();
+            poll();
+            Poll::Ready(())
+        });
+        let mut context = Context::from_waker(Waker::noop());
+        let polled = pin!(coop::unconstrained(polled)).poll(&mut context);
+        debug_assert!(polled.is_ready(), "it does not wait");
+    }
+
+    fn refill(&self) {
+        drop(self.0.take());
+        // A full budget lets it proceed.
+        let proceeded = coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(full) = proceeded {
+            self.0.set(Some(full));
+        }
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        if let Some(full) = self.0.take() {
+            // The thread has no budget after the loop, as before it.
+            full.made_progress();
+        }
+    }
+}
+
+/// Calls `body` as code outside of the run of a loop, which may block the thread.
+fn outside_run<R>(body: impl FnOnce() -> R) -> R {
+    if runs_in_hook() {
+        block_in_place(body)
+    } else {
+        body()
+    }
+}
+
 impl WaitHook for Island {
     fn name(&self) -> &'static str {
         "tokio"
@@ -354,6 +425,20 @@ impl WaitHook for Island {
     fn enter(&self, body: &mut dyn FnMut()) {
         let _context = self.handle.enter();
         body();
+    }
+
+    fn run(&self, body: &mut dyn FnMut()) {
+        // tokio's blocking calls refuse to run inside. The budget is that of each poll.
+        let run = poll_fn(|_| {
+            body();
+            Poll::Ready(())
+        });
+        self.handle.block_on(coop::unconstrained(run));
+    }
+
+    fn poll_guard(&self) -> PollGuard {
+        let budget = self.budget.clone();
+        Box::new(move |poll| budget.surround(poll))
     }
 
     fn wait(&self, core: &Core, now: u64, until: Option<u64>, was_quiet: bool) -> bool {
@@ -379,14 +464,14 @@ impl WaitHook for Island {
             polled
         });
         if HAS_TIMER {
-            return runtime.block_on(wait);
+            return outside_run(|| runtime.block_on(wait));
         }
         let end = self.end_without_timer(core, now);
         self.end.set(end);
         let limit = Duration::from_nanos(end.saturating_sub(now));
         let limited = async { tokio::time::timeout(limit, wait).await };
         // A wait that has timed out knows nothing of the descriptor.
-        runtime.block_on(limited).unwrap_or(true)
+        outside_run(|| runtime.block_on(limited)).unwrap_or(true)
     }
 
     fn visit(&self) {
@@ -403,7 +488,7 @@ impl WaitHook for Island {
             cx.waker().wake_by_ref();
             Poll::Pending
         });
-        runtime.block_on(round);
+        outside_run(|| runtime.block_on(round));
     }
 
     fn before_sleep(&self, core: &Core) {
@@ -461,7 +546,10 @@ impl WaitHook for Island {
         else {
             return;
         };
-        drop(descriptor);
-        drop(runtime);
+        // Another loop may run on this thread.
+        outside_run(|| {
+            drop(descriptor);
+            drop(runtime);
+        });
     }
 }

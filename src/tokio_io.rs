@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use futures::io::AsyncWrite as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::io::{Duplex, OwnedReadHalf, OwnedWriteHalf};
 use crate::local::Local;
 use crate::net;
 use crate::sys::unfilled::fill_tokio;
@@ -82,9 +83,12 @@ macro_rules! impl_tokio_receive {
 }
 
 impl_tokio_receive!(net::TcpStream);
+impl_tokio_receive!(&net::TcpStream);
 impl_tokio_write!(net::TcpStream);
+impl_tokio_write!(&net::TcpStream);
 
 impl_tokio_read!(crate::io::PipeReader);
+impl_tokio_read!(&crate::io::PipeReader);
 impl_tokio_write!(crate::io::PipeWriter);
 impl_tokio_read!(crate::io::Stdin);
 impl_tokio_write!(crate::io::Stdout);
@@ -95,11 +99,118 @@ mod unix {
     use super::*;
 
     impl_tokio_receive!(net::UnixStream);
+    impl_tokio_receive!(&net::UnixStream);
     impl_tokio_write!(net::UnixStream);
+    impl_tokio_write!(&net::UnixStream);
     #[cfg(feature = "tty")]
     impl_tokio_read!(crate::tty::Tty);
     #[cfg(feature = "tty")]
     impl_tokio_write!(crate::tty::Tty);
+}
+
+#[cfg(not(unix))]
+mod windows {
+    use super::*;
+    use crate::net::windows::NamedPipeStream;
+
+    impl_tokio_read!(NamedPipeStream);
+    impl_tokio_read!(&NamedPipeStream);
+    impl_tokio_write!(NamedPipeStream);
+    impl_tokio_write!(&NamedPipeStream);
+}
+
+#[cfg(feature = "fs")]
+mod file {
+    use super::*;
+    use crate::fs::File;
+    use std::io::SeekFrom;
+    use tokio::io::{AsyncBufRead, AsyncSeek};
+
+    impl_tokio_read!(File);
+    impl_tokio_read!(&File);
+    impl_tokio_write!(File);
+    impl_tokio_write!(&File);
+
+    impl AsyncBufRead for File {
+        fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+            futures::io::AsyncBufRead::poll_fill_buf(self, cx)
+        }
+
+        fn consume(self: Pin<&mut Self>, count: usize) {
+            futures::io::AsyncBufRead::consume(self, count);
+        }
+    }
+
+    macro_rules! impl_tokio_seek {
+        ($file:ty) => {
+            /// Without a seek that was started, `poll_complete` returns the position.
+            impl AsyncSeek for $file {
+                fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
+                    self.start_seek_to(position)
+                }
+
+                fn poll_complete(
+                    self: Pin<&mut Self>,
+                    cx: &mut Context<'_>,
+                ) -> Poll<io::Result<u64>> {
+                    self.poll_started_seek(cx)
+                }
+            }
+        };
+    }
+
+    impl_tokio_seek!(File);
+    impl_tokio_seek!(&File);
+}
+
+/// The half reads as the stream does.
+impl<S: Duplex> AsyncRead for OwnedReadHalf<S>
+where
+    for<'a> &'a S: AsyncRead,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut (*self).get_ref()).poll_read(cx, buffer)
+    }
+}
+
+/// The half writes as the stream does. After its shutdown, dropping it does nothing more.
+impl<S: Duplex> AsyncWrite for OwnedWriteHalf<S>
+where
+    for<'a> &'a S: AsyncWrite,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut (*self).get_ref()).poll_write(cx, buffer)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut (*self).get_ref()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut (*self).get_ref()).poll_shutdown(cx))?;
+        self.note_shutdown();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut (*self).get_ref()).poll_write_vectored(cx, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.get_ref().is_write_vectored()
+    }
 }
 
 impl<R: AsyncRead> AsyncRead for Local<R> {

@@ -40,7 +40,7 @@ use crate::label::Role;
 use crate::signal::{SignalKind, Signals};
 use crate::sys::terminal::{self, Change};
 
-pub use crate::sys::terminal::Mode;
+pub use crate::kinds::Mode;
 
 /// A terminal on the loop.
 ///

@@ -101,6 +101,8 @@ pub(crate) struct Options {
     pub(crate) keepalive: bool,
     pub(crate) linger: Option<Duration>,
     pub(crate) ttl: u32,
+    /// The type of service, or the traffic class.
+    pub(crate) tos: u32,
     pub(crate) receive_buffer: usize,
     pub(crate) send_buffer: usize,
     pub(crate) reuse_address: bool,
@@ -115,6 +117,7 @@ impl Options {
             keepalive: false,
             linger: None,
             ttl: 64,
+            tos: 0,
             receive_buffer: window,
             send_buffer: window,
             reuse_address: false,

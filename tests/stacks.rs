@@ -54,7 +54,7 @@ fn outline(handle: &LoopHandle) -> Vec<String> {
 
 #[test]
 fn the_functions_between_a_task_and_its_sleep_are_told() {
-    let mut event_loop = paused();
+    let event_loop = paused();
     event_loop.block_on(async {
         let task = spawn(async { branch().await });
         phase::check().await;
@@ -76,7 +76,7 @@ fn the_functions_between_a_task_and_its_sleep_are_told() {
 
 #[test]
 fn each_wait_is_below_its_own_functions() {
-    let mut event_loop = paused();
+    let event_loop = paused();
     event_loop.block_on(async {
         let task = spawn(async {
             join(branch(), other_branch()).await;
@@ -98,7 +98,7 @@ fn a_wait_for_a_channel_has_its_functions_too() {
         receiver.await.unwrap();
     }
 
-    let mut event_loop = paused();
+    let event_loop = paused();
     event_loop.block_on(async {
         let (sender, receiver) = oneshot::channel();
         let task = spawn(receives(receiver));
@@ -123,7 +123,7 @@ fn what_other_wakers_wait_for_is_below_who_polls_it() {
         set.next().await;
     }
 
-    let mut event_loop = paused();
+    let event_loop = paused();
     event_loop.block_on(async {
         let task = spawn(gathers());
         phase::check().await;
@@ -140,7 +140,7 @@ fn what_other_wakers_wait_for_is_below_who_polls_it() {
 
 #[test]
 fn tasks_go_on_as_if_they_had_not_been_asked() {
-    let mut event_loop = Builder::new().build().unwrap();
+    let event_loop = Builder::new().build().unwrap();
     event_loop.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -172,7 +172,7 @@ fn the_main_future_is_asked_from_outside_of_it() {
         sleep(Duration::from_millis(1)).await;
     }
 
-    let mut event_loop = paused();
+    let event_loop = paused();
     let handle = event_loop.handle();
     let asked = Rc::new(Cell::new(None));
     let (ask, answer) = (handle.clone(), asked.clone());
@@ -186,7 +186,7 @@ fn the_main_future_is_asked_from_outside_of_it() {
 
 #[test]
 fn a_task_that_ends_meanwhile_has_ended() {
-    let mut event_loop = paused();
+    let event_loop = paused();
     event_loop.block_on(async {
         let polls = Rc::new(Cell::new(0));
         let counted = polls.clone();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{advance, sleep};
 use phaseloop::{Builder, EventLoop, phase, spawn, task};
 use tracing::field::{Field, Visit};
@@ -156,8 +156,8 @@ fn a_task_has_one_span_that_is_entered_once_a_poll_and_closed_at_its_end() {
         event_loop.block_on(async {
             line = line!() + 1;
             let task = task::Builder::new().name("three").spawn(async {
-                yield_now().await;
-                yield_now().await;
+                yield_microtask().await;
+                yield_microtask().await;
             });
             task.await.unwrap();
             let seen = watcher.task(1);
@@ -195,7 +195,7 @@ fn the_parent_of_a_span_is_the_one_that_is_current_at_the_spawn() {
 #[test]
 fn wakes_are_events_with_the_number_of_the_span() {
     let watcher = traced(|event_loop, _| {
-        event_loop.block_on(async { spawn(yield_now()).await.unwrap() });
+        event_loop.block_on(async { spawn(yield_microtask()).await.unwrap() });
     });
     let span = watcher.log.lock().unwrap().tasks[0].to_string();
     let wakes = watcher.events("runtime::waker");

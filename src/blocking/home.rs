@@ -47,6 +47,11 @@ impl Home {
         self.shared.inbox.is_closed()
     }
 
+    /// Returns whether this is the thread of the loop.
+    pub(super) fn is_here(&self) -> bool {
+        self.shared.is_owner_thread()
+    }
+
     /// Returns whether the job counts as a task.
     pub(super) fn is_spawned(&self) -> bool {
         self.spawned.is_some()

@@ -5,8 +5,9 @@
 //!      └── cancel ──────┴───────────── cancel ─────────────┴── cancel ──────────────^
 //! ```
 //!
-//! `run` is called on a thread of the pool; everything else on the owner thread. No lock is held
-//! while user code runs: neither a closure nor a waker is called, cloned or dropped under it.
+//! `run` is called on a thread of the pool; everything else on the owner thread, unless any thread
+//! may call it. No lock is held while user code runs: neither a closure nor a waker is called,
+//! cloned or dropped under it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
@@ -28,8 +29,8 @@ pub(super) struct Cancelled;
 
 pub(super) struct Job<F, T> {
     pub(super) home: Home,
-    /// What the owner thread knows of the job. Only the owner thread reads and writes the flags;
-    /// they are atomic to be `Sync`.
+    /// What the owner thread knows of the job. Only the owner thread writes the flags; any thread
+    /// reads them.
     flags: AtomicU8,
     work: Handover<F, thread::Result<T>>,
     /// The waker that awaits the output. A thread of the pool takes it only if the loop was
@@ -178,10 +179,17 @@ where
     }
 
     fn abort(self: Arc<Self>) {
+        if !self.home.is_here() {
+            return self.clone().home.schedule(move || self.abort());
+        }
         if !self.is(ARRIVED | ABORTED | OVER) {
             self.set(ABORTED);
             self.clone().home.schedule(move || self.end_task());
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_ready()
     }
 
     fn take_back(self: Arc<Self>) -> bool {

@@ -74,6 +74,10 @@ impl Home {
         self.inbox.is_closed()
     }
 
+    pub(super) fn is_here(&self) -> bool {
+        true
+    }
+
     pub(super) fn is_spawned(&self) -> bool {
         false
     }

@@ -12,6 +12,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::executor::join::{Awaited, JoinError};
 use crate::pool::{Class, Job};
+use crate::task_info::Id;
 
 /// Work that was queued by [`LoopHandle::queue_work`]. Dropping this value does not cancel the
 /// work.
@@ -127,8 +128,10 @@ impl<T> Ended<T> {
     fn take(self) -> Result<T, JoinError> {
         match self.job.poll(&Context::from_waker(Waker::noop())) {
             Poll::Ready(Some(Ok(output))) => Ok(output),
-            Poll::Ready(Some(Err(panic))) if panic.is::<Cancelled>() => Err(JoinError::cancelled()),
-            Poll::Ready(Some(Err(panic))) => Err(JoinError::panicked(panic)),
+            Poll::Ready(Some(Err(panic))) if panic.is::<Cancelled>() => {
+                Err(JoinError::cancelled(Id::NONE))
+            }
+            Poll::Ready(Some(Err(panic))) => Err(JoinError::panicked(panic, Id::NONE)),
             Poll::Ready(None) | Poll::Pending => unreachable!("its end has arrived"),
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod any_handle;
 pub(crate) mod block_on;
 pub(crate) mod builder;
 pub(crate) mod embed;
+mod futures_spawn;
 pub(crate) mod handle;
 pub(crate) mod loop_handle;
 pub(crate) mod metrics;

@@ -20,15 +20,12 @@ use std::sync::Arc;
 use super::api::builder::Options;
 use super::extension::ExtensionSlot;
 use super::io::Io;
-#[cfg(feature = "test-util")]
-use super::io::shuffled::Shuffled;
 use super::ledger::Ledger;
 use super::metrics::Counters;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
+use super::wait::{Wait, Waits};
 use super::watched;
-#[cfg(feature = "test-util")]
-use crate::choices::{Limits, Question, Threads};
 use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
@@ -39,14 +36,14 @@ use crate::probe::{Modes, Sinks};
 use crate::sorted::sorted_by_number;
 use crate::sys::poller::Poller;
 use crate::task_info::Info;
-#[cfg(feature = "test-util")]
-use crate::wire::Wire;
 
 pub(crate) struct Core {
     pub(super) executor: Executor,
     pub(super) phases: Phases,
     pub(super) io: Io,
     pub(super) ledger: Ledger,
+    /// How the poll phase waits, if not in the kernel.
+    pub(super) waits: Waits,
 
     /// `None` for the global pool.
     pool: Option<Pool>,
@@ -68,35 +65,9 @@ impl Core {
         let tasks = Rc::new(Registry::new());
         let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
         let shared = Arc::new(shared);
-        #[cfg_attr(
-            not(feature = "test-util"),
-            expect(unused_mut, reason = "only tests shuffle a loop")
-        )]
-        let (mut io, mut pool) = (Io::new(poller, shared.clone()), options.pool);
-        #[cfg(feature = "test-util")]
-        if options.shuffle.is_some() || options.network.is_some() {
-            let queue = pool
-                .as_ref()
-                .unwrap_or_else(|| Pool::of_process())
-                .manual_twin();
-            let wire = Wire::new(
-                options.network.unwrap_or_default(),
-                options.shuffle.is_none(),
-            );
-            let (chooser, limits) = options.shuffle.unwrap_or_else(|| {
-                // A loop that only has a network in memory does what an ordinary one does.
-                let usual = |_: &Question<'_>| 0;
-                (Box::new(usual), Limits::default())
-            });
-            io.shuffle(Shuffled::new(chooser, limits, queue.clone(), wire));
-            if limits.threads == Threads::Refuse {
-                shared.strangers.refuse();
-            }
-            pool = Some(queue);
-        }
         Ok(Rc::new(Self {
             executor: Executor::new(
-                shared,
+                shared.clone(),
                 tasks,
                 options.lane_budget,
                 Clock::new(paused),
@@ -104,9 +75,10 @@ impl Core {
                 &watched::TICK,
             ),
             phases: Phases::new(),
-            io,
+            io: Io::new(poller, shared),
             ledger: Ledger::new(),
-            pool,
+            waits: Waits::default(),
+            pool: options.pool,
             panic_policy: PanicPolicy::default(),
             extension: ExtensionSlot::default(),
             stop: Cell::new(false),
@@ -117,8 +89,15 @@ impl Core {
         }))
     }
 
-    /// Returns the thread pool for blocking work: the loop's own or the global one.
+    /// Returns the thread pool for blocking work: that of the way to wait, the loop's own or the
+    /// global one.
     pub(crate) fn pool(&self) -> &Pool {
+        let of_wait = self.chosen_wait().and_then(Wait::pool);
+        of_wait.unwrap_or_else(|| self.own_pool())
+    }
+
+    /// Returns the loop's own thread pool, or the global one.
+    pub(crate) fn own_pool(&self) -> &Pool {
         self.pool.as_ref().unwrap_or_else(|| Pool::of_process())
     }
 
@@ -160,7 +139,7 @@ impl Core {
     }
 
     /// Returns the number of keepers of a kind.
-    pub(super) fn count_keepers(&self, kind: Keeper) -> usize {
+    pub(crate) fn count_keepers(&self, kind: Keeper) -> usize {
         match kind {
             Keeper::Runtime => self.count_kept_by_hook(),
             _ => self.ledger.count(kind),

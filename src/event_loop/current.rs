@@ -18,13 +18,22 @@ use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
+use crate::raw::unwind::quietly;
 
 thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
     static CURRENT: Current<Core> = const { Current::new() };
-    /// Whether a loop runs on this thread. It need not be the current one: `enter` may nest
-    /// another.
-    static RUNNING: Cell<bool> = const { Cell::new(false) };
+    /// The loop that runs on this thread. It need not be the current one: `enter` may nest another.
+    static RUNNING: Cell<Option<Run>> = const { Cell::new(None) };
+}
+
+/// The run of a loop.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The tag of the loop.
+    tag: NonNull<()>,
+    /// Whether another runtime waits in its place.
+    is_in_hook: bool,
 }
 
 /// Checks that no loop runs on this thread.
@@ -35,7 +44,7 @@ thread_local! {
 #[track_caller]
 pub(crate) fn refuse_inside_a_run() {
     assert!(
-        !RUNNING.get(),
+        RUNNING.get().is_none(),
         "cannot run an event loop from inside one that runs on this thread: `.await` the future, `spawn` it on the running \
          loop, or run the loop on another thread"
     );
@@ -51,12 +60,15 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     struct Stopped;
     impl Drop for Stopped {
         fn drop(&mut self) {
-            RUNNING.set(false);
+            RUNNING.set(None);
         }
     }
 
     refuse_inside_a_run();
-    RUNNING.set(true);
+    RUNNING.set(Some(Run {
+        tag: tag(core.shared()),
+        is_in_hook: core.wait_hook().is_some(),
+    }));
     let _stopped = Stopped;
     enter(core, body)
 }
@@ -64,7 +76,7 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 /// Makes `core` the current loop of the thread while `body` runs.
 pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     if frame::is_used() {
-        core.executor.use_contexts(wrapped);
+        core.executor.use_contexts(wrapped, drop_panicked);
     }
     let value = current::enter(&CURRENT, core, tag(core.shared()), body);
     if frame::is_used() {
@@ -98,9 +110,14 @@ pub fn log_value<T>() {
 fn tell_of_contexts() {
     with(|core| {
         if let Some(core) = core {
-            core.executor.use_contexts(wrapped);
+            core.executor.use_contexts(wrapped, drop_panicked);
         }
     });
+}
+
+/// Reports the panic of a value of a context that its loop has dropped.
+fn drop_panicked(shared: &Arc<Shared>, payload: Payload) {
+    unhandled_panic(shared, &"the drop of a context variable's value", payload);
 }
 
 /// Makes a closure, which was queued before contexts were in use, one that begins without a frame.
@@ -118,14 +135,14 @@ fn wrapped(call: Call) -> Call {
 /// Calls `body` as another thread would: no loop is current, and none runs.
 #[cfg(feature = "test-util")]
 pub(crate) fn apart<R>(body: impl FnOnce() -> R) -> R {
-    struct Back(bool);
+    struct Back(Option<Run>);
     impl Drop for Back {
         fn drop(&mut self) {
             RUNNING.set(self.0);
         }
     }
 
-    let _back = Back(RUNNING.replace(false));
+    let _back = Back(RUNNING.take());
     current::leave(&CURRENT, body)
 }
 
@@ -172,6 +189,19 @@ pub(crate) fn get() -> Option<Rc<Core>> {
     current::get(&CURRENT)
 }
 
+/// Returns whether `core` runs on this thread.
+pub(crate) fn is_running(core: &Core) -> bool {
+    RUNNING
+        .get()
+        .is_some_and(|run| run.tag == tag(core.shared()))
+}
+
+/// Returns whether a loop runs on this thread in whose place another runtime waits.
+#[allow(dead_code, reason = "only a feature above sets a hook")]
+pub(crate) fn runs_in_hook() -> bool {
+    RUNNING.get().is_some_and(|run| run.is_in_hook)
+}
+
 /// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
 #[inline(always)]
 pub(crate) fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
@@ -195,6 +225,22 @@ impl task::Local for Local {
         }
     }
 
+    #[inline(always)]
+    fn schedule_again(runnable: Runnable) {
+        let tag = tag(&runnable.local().shared);
+        let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
+            Some(core) if core.executor.take_self_wake() => core.executor.try_push_again(runnable),
+            Some(core) => {
+                core.postpone(runnable);
+                Ok(())
+            }
+            None => Err(runnable),
+        });
+        if let Err(runnable) = pushed {
+            schedule_rarely(runnable);
+        }
+    }
+
     fn unhandled(&self, slot: u32, payload: Payload) {
         let info = self
             .shared
@@ -206,6 +252,14 @@ impl task::Local for Local {
         }
     }
 
+    fn keep(&self, payload: Payload) {
+        self.shared.keep_panic(self.id, payload);
+    }
+
+    fn take_kept(&self) -> Option<Payload> {
+        self.shared.take_panic(self.id)
+    }
+
     fn awaited(waker: &Waker) {
         note_waker(waker);
     }
@@ -213,10 +267,17 @@ impl task::Local for Local {
     fn ended(&self, slot: u32) {
         with_loop_of(&self.shared, |core| {
             let Some(core) = core else {
-                self.shared.with_registry(|tasks| tasks.remove(slot));
+                let context = self.shared.with_registry(|tasks| {
+                    tasks.remove(slot);
+                    tasks.remove_extras(slot)
+                });
+                // The loop is not the current one, so the panic of a value goes nowhere.
+                quietly(|| drop(context));
                 return;
             };
-            core.executor.forget(slot);
+            if core.executor.forget(slot) {
+                core.executor.forget_extras(slot);
+            }
             if core.panic_policy.program_has_exited() {
                 core.end_lanes();
             }
@@ -252,6 +313,18 @@ fn schedule_rarely(runnable: Runnable) {
     std::mem::forget(refused);
 }
 
+/// Wakes the future that is being polled, to the back of the microtask lane. This is no self-wake
+/// that counts: the caller asks for the lane, and not for a way to let others run.
+#[inline]
+pub fn hop(waker: &Waker) {
+    with(|core| {
+        if let Some(core) = core {
+            core.executor.permit_self_wake();
+        }
+    });
+    waker.wake_by_ref();
+}
+
 /// Applies the policy of the loop to a panic of `task` that no handle will return.
 pub(crate) fn unhandled_panic(shared: &Arc<Shared>, task: &dyn Display, payload: Payload) {
     with_loop_of(shared, |core| {
@@ -280,6 +353,9 @@ pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + '
 /// Schedules the main future.
 pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
     with_loop_of(shared, |core| match core {
+        Some(core) if core.executor.polls_main_future() && !core.executor.take_self_wake() => {
+            core.postpone_main_future();
+        }
         Some(core) => core.push_main_future(),
         // A dropped loop polls no future.
         None => drop(shared.push(Message::WakeMainFuture)),

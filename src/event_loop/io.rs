@@ -5,38 +5,30 @@
 //!   poll_phase.rs   waits, then runs
 //!     messages.rs     what other threads have sent, then async handles (asyncs.rs)
 //!     events.rs       the events: sources (sources.rs, waiters.rs) and poll handles
-//!     host.rs         the loop inside another one
-//!     wait_hook.rs    another runtime inside the wait
 //!     deferred.rs     sources whose task had used up its budget
 //!     after_io.rs     file changes, signals, exits
-//!     outside.rs      what a paused clock waits for in real time
-//!   shuffled.rs     the wait of a loop whose order is shuffled by a test
-//!   simulated.rs    the network in memory of such a loop
 //! ```
+//!
+//! `wait.rs` has the other ways to wait.
 
 mod after_io;
 pub(crate) mod asyncs;
+#[cfg(any(test, feature = "test-util"))]
+mod batch;
 #[cfg(feature = "process")]
 pub(crate) mod children;
 pub(crate) mod connects;
 mod deferred;
 mod events;
-mod host;
+mod late;
 mod messages;
-#[cfg(any(test, feature = "test-util"))]
-mod outside;
 pub(crate) mod poll_handles;
 mod poll_phase;
-#[cfg(feature = "test-util")]
-pub(crate) mod shuffled;
 #[cfg(feature = "signal")]
 pub(crate) mod signals;
-#[cfg(feature = "test-util")]
-pub(crate) mod simulated;
 pub(crate) mod sources;
 #[cfg(any(feature = "fs", feature = "signal"))]
 mod subscribers;
-pub(crate) mod wait_hook;
 pub(crate) mod wait_list;
 mod waiters;
 #[cfg(feature = "fs")]
@@ -51,19 +43,13 @@ use self::after_io::AfterIoList;
 use self::asyncs::Asyncs;
 use self::connects::Connects;
 use self::deferred::DeferredSources;
-use self::host::Host;
-#[cfg(any(test, feature = "test-util"))]
-use self::outside::Outside;
 use self::poll_handles::PollHandles;
-#[cfg(feature = "test-util")]
-use self::shuffled::Shuffled;
 use self::sources::{SourceState, Sources};
-use self::wait_hook::HookSlot;
 use super::core::Core;
+use crate::event_loop::api::embed::BackendFd;
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
-use crate::site::Site;
-use crate::sys::poller::{BackendFd, Events, Poller};
+use crate::sys::poller::{Events, Poller};
 
 pub(crate) struct Io {
     poller: Rc<Poller>,
@@ -80,12 +66,6 @@ pub(crate) struct Io {
     asyncs: Asyncs,
     /// Signals, exits of children and file changes, which come last in the poll phase.
     after_io: AfterIoList,
-    host: Host,
-    hook: HookSlot,
-    #[cfg(feature = "test-util")]
-    shuffled: Option<Box<Shuffled>>,
-    #[cfg(any(test, feature = "test-util"))]
-    outside: Outside,
 }
 
 impl Io {
@@ -101,37 +81,28 @@ impl Io {
             messages: RefCell::default(),
             asyncs: Asyncs::new(),
             after_io: AfterIoList::default(),
-            host: Host::default(),
-            hook: HookSlot::default(),
-            #[cfg(feature = "test-util")]
-            shuffled: None,
-            #[cfg(any(test, feature = "test-util"))]
-            outside: Outside::default(),
         }
-    }
-
-    /// Returns whether a test shuffles the order of the loop.
-    #[inline(always)]
-    #[cfg_attr(
-        not(feature = "test-util"),
-        expect(clippy::unused_self, reason = "only tests shuffle a loop")
-    )]
-    fn is_shuffled(&self) -> bool {
-        #[cfg(feature = "test-util")]
-        return self.shuffled.is_some();
-        #[cfg(not(feature = "test-util"))]
-        false
-    }
-
-    /// Makes the waits of the loop those of a shuffled one.
-    #[cfg(feature = "test-util")]
-    pub(super) fn shuffle(&mut self, shuffled: Shuffled) {
-        self.shuffled = Some(Box::new(shuffled));
     }
 
     /// Returns the registered sources.
     pub(super) fn sources(&self) -> Vec<Rc<SourceState>> {
         self.sources.list()
+    }
+
+    /// Returns the number of events of the last wait.
+    #[inline(always)]
+    pub(super) fn event_count(&self) -> usize {
+        self.events.borrow().len()
+    }
+
+    /// Forgets the events of the last wait.
+    pub(super) fn clear_events(&self) {
+        self.events.borrow_mut().clear();
+    }
+
+    /// Notes that something comes after each wait: the wakes of another runtime.
+    pub(super) fn note_after_wait(&self) {
+        self.after_io.note_use();
     }
 
     pub(super) fn backend_fd(&self) -> BackendFd<'_> {
@@ -163,55 +134,10 @@ impl Io {
     /// Forgets the deferred sources when the loop is dropped.
     pub(super) fn forget_deferred(&self) {
         self.deferred.clear();
-        #[cfg(feature = "test-util")]
-        if let Some(shuffled) = &self.shuffled {
-            // Their drop runs user code.
-            let programs = shuffled.wire.borrow_mut().take_programs();
-            drop(programs);
-        }
     }
 }
 
 impl Core {
-    /// Returns whether a test shuffles the order of the loop.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn is_shuffled(&self) -> bool {
-        self.io.is_shuffled()
-    }
-
-    /// Notes that the program uses something that a shuffled run cannot repeat.
-    #[inline]
-    #[cfg_attr(
-        not(feature = "test-util"),
-        expect(clippy::unused_self, reason = "only tests shuffle a loop")
-    )]
-    #[allow(dead_code, reason = "not every feature reaches outside")]
-    pub(crate) fn note_outside(&self, what: &'static str, site: Site) {
-        #[cfg(feature = "test-util")]
-        if let Some(shuffled) = &self.io.shuffled {
-            shuffled.note_outside(what, site);
-        }
-        #[cfg(not(feature = "test-util"))]
-        let _ = (what, site);
-    }
-
-    /// Returns whether a test holds back the signals that were caught.
-    #[inline]
-    #[cfg_attr(
-        not(feature = "test-util"),
-        expect(clippy::unused_self, reason = "only tests shuffle a loop")
-    )]
-    fn holds_signals(&self) -> bool {
-        #[cfg(feature = "test-util")]
-        return self
-            .io
-            .shuffled
-            .as_ref()
-            .is_some_and(|shuffled| self.still_holds_caught(shuffled));
-        #[cfg(not(feature = "test-util"))]
-        false
-    }
-
     #[inline(always)]
     pub(crate) fn poller(&self) -> &Rc<Poller> {
         &self.io.poller

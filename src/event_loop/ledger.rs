@@ -14,6 +14,7 @@ use super::core::Core;
 use crate::executor::registry::TaskState;
 use crate::keeper::Keeper;
 use crate::pool::Job;
+use crate::raw::unwind::Steps;
 use crate::site::Site;
 
 pub(crate) struct Ledger {
@@ -72,9 +73,9 @@ impl Ledger {
     }
 
     /// Forgets all keepers and jobs when the loop is dropped.
-    pub(super) fn clear(&self) {
+    pub(super) fn clear(&self, steps: &mut Steps) {
         self.liveness.clear();
-        self.jobs.clear();
+        self.jobs.clear(steps);
     }
 
     /// Returns the open handles, oldest first.
@@ -102,8 +103,8 @@ impl Ledger {
     }
 
     /// Stops all handles and drops their callbacks, when the loop is dropped.
-    pub(super) fn shut_down_handles(&self) {
-        self.handles.shut_down();
+    pub(super) fn shut_down_handles(&self, steps: &mut Steps) {
+        self.handles.shut_down(steps);
     }
 
     /// Describes the jobs that count as tasks.

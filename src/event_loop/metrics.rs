@@ -43,36 +43,34 @@ pub(super) struct Counters {
 impl Counters {
     #[inline(always)]
     pub(super) fn count_callback(&self, phase: Phase) {
-        add(&self.callbacks[phase as usize], 1);
+        let count = &self.callbacks[phase as usize];
+        count.set(count.get().wrapping_add(1));
     }
 
     #[inline(always)]
     pub(super) fn count_kernel_poll(&self) {
-        add(&self.kernel_polls, 1);
+        self.kernel_polls.set(self.kernel_polls.get() + 1);
     }
 
     /// Counts messages of other threads. Each is an event; of those that ended a wait, the kernel
     /// has reported one.
     pub(super) fn count_messages(&self, messages: usize) {
-        add(&self.remote_wakes, messages as u64);
-        let reported = usize::from(self.did_wait.get());
-        self.add_events(messages.saturating_sub(reported), self.did_wait.get());
-    }
-
-    /// Counts the events of a kernel poll. `did_wait` is whether its time-out was not zero.
-    #[inline(always)]
-    pub(super) fn count_events(&self, events: usize, did_wait: bool) {
-        self.did_wait.set(did_wait);
-        self.add_events(events, did_wait);
-    }
-
-    #[inline(always)]
-    fn add_events(&self, events: usize, did_wait: bool) {
-        let counter = match did_wait {
-            true => &self.events_awaited,
-            false => &self.events_waiting,
+        self.remote_wakes
+            .set(self.remote_wakes.get() + messages as u64);
+        let (events, reported) = match self.did_wait.get() {
+            true => (&self.events_awaited, 1),
+            false => (&self.events_waiting, 0),
         };
-        add(counter, events as u64);
+        events.set(events.get() + messages.saturating_sub(reported) as u64);
+    }
+
+    /// Counts a kernel poll that does not wait, and ends the busy period. Returns when that began.
+    #[inline(always)]
+    pub(super) fn count_look(&self, now: u64, events: usize) -> u64 {
+        self.did_wait.set(false);
+        self.events_waiting
+            .set(self.events_waiting.get() + events as u64);
+        self.end_busy(now)
     }
 
     /// Notes that a timer was collected so long after its deadline, in nanoseconds.
@@ -114,11 +112,6 @@ impl Counters {
     }
 }
 
-#[inline(always)]
-fn add(counter: &Cell<u64>, amount: u64) {
-    counter.set(counter.get().wrapping_add(amount));
-}
-
 /// Runs and waits. Other threads are told of each.
 impl Core {
     pub(super) fn count_run(&self) {
@@ -145,10 +138,19 @@ impl Core {
         counters.end_busy(start)
     }
 
-    /// Ends a wait, and begins another busy period.
+    /// Ends a wait with its events, and begins another busy period.
     #[inline(always)]
-    pub(super) fn count_end_of_wait(&self, start: u64, end: u64, is_paused: bool) {
+    pub(super) fn count_end_of_wait(
+        &self,
+        (start, end): (u64, u64),
+        events: usize,
+        is_paused: bool,
+    ) {
         let counters = &self.counters;
+        counters.did_wait.set(true);
+        counters
+            .events_awaited
+            .set(counters.events_awaited.get() + events as u64);
         // The clock never goes back.
         let idle = counters.idle.get() + (end - start);
         counters.idle.set(idle);

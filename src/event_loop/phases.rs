@@ -21,6 +21,7 @@ use self::timers::heap::TimerHeap;
 use super::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::raw::unwind::Steps;
 use crate::site::Site;
 
 pub(crate) struct Phases {
@@ -155,7 +156,7 @@ impl Phases {
     }
 
     /// Empties the queues when the loop is dropped. The wakers in them go to `waiting`.
-    pub(super) fn clear_queues(&self, waiting: &mut Vec<Waker>) {
+    pub(super) fn clear_queues(&self, waiting: &mut Vec<Waker>, steps: &mut Steps) {
         for queue in [
             &self.pending,
             &self.idle.queue,
@@ -168,7 +169,7 @@ impl Phases {
             // Most are empty: a short-lived loop pays for what it has used.
             if !queue.is_empty() {
                 for entry in queue.drain() {
-                    waiting.extend(entry.into_waker());
+                    steps.run(|| waiting.extend(entry.into_waker()));
                 }
             }
         }

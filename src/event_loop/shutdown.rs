@@ -1,7 +1,8 @@
 //! The start and the end of a run, and the drop of the loop.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(feature = "probe")]
+use std::panic::catch_unwind;
 use std::rc::Rc;
 #[cfg(feature = "probe")]
 use std::sync::Once;
@@ -12,7 +13,7 @@ use super::current;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::frame::{self, Restored};
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::{Steps, quietly};
 #[cfg(feature = "probe")]
 use crate::sys::at_exit;
 
@@ -25,7 +26,7 @@ impl Core {
     #[track_caller]
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
-            self.inside(|| {
+            self.inside(true, || {
                 self.shared().inbox.resume();
                 self.count_run();
                 if !self.modes().is_plain() {
@@ -49,7 +50,7 @@ impl Core {
 
     /// Calls `body` with this loop as the current loop of the thread.
     pub(super) fn entered<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
-        current::enter(self, || self.inside(body))
+        current::enter(self, || self.inside(false, body))
     }
 
     /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for
@@ -64,43 +65,55 @@ impl Core {
     fn shut_down(&self) {
         // What is dropped is not part of the program that drops the loop.
         let _frame = Restored::current();
-        frame::clear();
+        // The frame is kept above, so nothing is dropped here.
+        drop(frame::take());
         self.executor.close();
-        let mut messages = self.drop_tasks();
+        // Each step may drop what belongs to the user, whose panic must not keep the others from
+        // their end.
+        let mut steps = Steps::default();
+        let mut messages = self.drop_tasks(&mut steps);
         messages.append(&mut self.shared().inbox.close());
         // After the tasks, which may own handles of jobs.
         for job in self.ledger.spawned_jobs() {
-            job.abandon();
+            steps.run(|| job.abandon());
         }
         for message in messages {
-            // The job may be awaited on another loop.
-            if let Message::JobEnded(job) = message {
-                job.abandon();
-            }
+            steps.run(|| {
+                // The job may be awaited on another loop.
+                if let Message::JobEnded(job) = message {
+                    job.abandon();
+                }
+            });
         }
 
         if let Some(extension) = self.extension.get() {
-            extension.shut_down();
+            steps.run(|| extension.shut_down());
         }
         // Waiters may be tasks of other loops of this thread. They are woken at the end, to find
         // this loop dropped.
         let mut waiting = self.ledger.take_wakers();
-        self.phases.stop_timers(&mut waiting);
-        self.phases.stop_hooks();
-        self.io.stop_subscribers();
-        self.ledger.shut_down_handles();
-        self.io.stop_sources(self);
-        self.end_closes(&mut waiting);
-        self.phases.clear_queues(&mut waiting);
-        self.io.forget_deferred();
-        drop(self.executor.take_calls());
+        steps.run(|| self.phases.stop_timers(&mut waiting));
+        steps.run(|| self.phases.stop_hooks());
+        steps.run(|| self.io.stop_subscribers());
+        self.ledger.shut_down_handles(&mut steps);
+        steps.run(|| self.io.stop_sources(self));
+        steps.run(|| self.end_closes(&mut waiting));
+        self.phases.clear_queues(&mut waiting, &mut steps);
+        steps.run(|| self.io.forget_deferred());
+        if let Some(wait) = self.chosen_wait() {
+            steps.run(|| wait.drop_user_code());
+        }
+        steps.drop_each(self.executor.take_calls().into_iter().flatten());
         // The drops above may have counted something again; a dropped loop has nothing alive.
-        self.ledger.clear();
+        self.ledger.clear(&mut steps);
         // After the tasks of the loop, which may still use it.
-        self.shut_down_hook();
+        if let Some(wait) = self.chosen_wait() {
+            steps.run(|| wait.shut_down(self.poller().is_inherited()));
+        }
         for waker in waiting {
             quietly(|| waker.wake());
         }
+        steps.end();
     }
 }
 
@@ -112,13 +125,13 @@ impl Core {
     /// each task that is not scheduled is woken here. The runnable of a scheduled one is in the
     /// lane, among the messages, or about to be sent by another thread; the loop below waits for
     /// that thread.
-    fn drop_tasks(&self) -> Vec<Message> {
+    fn drop_tasks(&self, steps: &mut Steps) -> Vec<Message> {
         let mut others = Vec::new();
         while self.executor.has_idle_tasks() {
             self.executor.wake_all();
             let mut sent = Vec::new();
             self.shared().inbox.take(&mut sent);
-            let mut messages = self.io.take_messages();
+            let mut messages = self.take_messages();
             messages.append(&mut sent);
             let mut woken = self.executor.take_tasks();
             for message in messages {
@@ -132,9 +145,18 @@ impl Core {
             }
             drop_by_slot(woken);
         }
-        self.shared().forget_registry();
-        others.append(&mut self.io.take_messages());
+        steps.run(|| self.shared().forget_registry());
+        others.append(&mut self.take_messages());
         others
+    }
+
+    /// Takes the messages that are not delivered, in their order.
+    fn take_messages(&self) -> Vec<Message> {
+        let mut messages = self.io.take_messages();
+        if let Some(wait) = self.chosen_wait() {
+            messages.append(&mut wait.take_messages());
+        }
+        messages
     }
 
     /// Drops the contents of the lanes, because the program has exited.
@@ -145,8 +167,12 @@ impl Core {
         // This is called at the end of a task, which must not unwind.
         let tasks = self.executor.take_tasks();
         let calls = self.executor.take_calls();
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop((tasks, calls))));
-        std::mem::forget(dropped);
+        for task in tasks {
+            quietly(|| drop(task));
+        }
+        for call in calls.into_iter().flatten() {
+            quietly(|| drop(call));
+        }
     }
 }
 
@@ -288,7 +314,9 @@ impl std::error::Error for Busy {}
 
 impl Drop for EventLoop {
     fn drop(&mut self) {
-        self.core.entered(|| self.core.shut_down());
-        self.core.probe().write_trace();
+        let mut steps = Steps::default();
+        steps.run(|| self.core.entered(|| self.core.shut_down()));
+        steps.run(|| self.core.probe().write_trace());
+        steps.end();
     }
 }

@@ -6,14 +6,22 @@
 //! The first use of a context switches the mode on in the middle of user code. What runs at that
 //! time was begun on the plain path, and ends on it: a closure in the lanes gets a wrapper then,
 //! and the frame of the task that is being polled is kept when the next activity begins.
+//!
+//! The drop of a frame is user code, since it may drop a value. The loop drops one in the middle of
+//! its work, while it holds what it is about to run. So a panic of such a drop is caught and
+//! [reported](Executor::let_go).
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use super::shared::Runnable;
+use super::shared::{Runnable, Shared};
 use super::{Executor, MAIN_FUTURE, NO_TASK, budget};
 use crate::frame::{self, Capture, Frame, Work};
 use crate::probe::Mode;
 use crate::raw::call::Call;
+use crate::raw::task::Payload;
+use crate::raw::unwind::{discard, quietly};
 use crate::task_info::Id;
 
 /// The kind of a task, for a tracker.
@@ -26,7 +34,12 @@ pub(super) struct Contexts {
     /// The task whose poll has begun on the plain path and has used the first context, or the main
     /// future.
     first: Cell<Option<First>>,
+    /// What reports the panic of a value that the loop has dropped.
+    report: Cell<Option<Report>>,
 }
+
+/// Reports the panic of a value that the loop has dropped.
+pub(crate) type Report = fn(&Arc<Shared>, Payload);
 
 #[derive(Clone, Copy)]
 enum First {
@@ -36,11 +49,12 @@ enum First {
 
 impl Executor {
     /// Begins to use contexts. `wrapped` makes of a queued closure one that calls
-    /// [`begin_activity`](Self::begin_activity) first.
-    pub(crate) fn use_contexts(&self, wrapped: fn(Call) -> Call) {
+    /// [`begin_activity`](Self::begin_activity) first; `report` reports a panic.
+    pub(crate) fn use_contexts(&self, wrapped: fn(Call) -> Call, report: Report) {
         if self.uses_contexts() {
             return;
         }
+        self.contexts.report.set(Some(report));
         self.modes.set(Mode::CONTEXTS, true);
         self.lanes.wrap_calls(wrapped);
         // The outermost poll, if there is one: those inside of it keep their frames themselves.
@@ -65,7 +79,26 @@ impl Executor {
             Some(First::Main) => self.keep_main_context(Frame::captured()),
             None => {}
         }
-        frame::clear();
+        self.clear_frame();
+    }
+
+    fn clear_frame(&self) {
+        let before = frame::take();
+        if !before.is_empty() {
+            self.let_go(before);
+        }
+    }
+
+    /// Drops a frame or what else the loop has kept of a context. A panic of a value is reported as
+    /// that of a task which is not awaited.
+    pub(crate) fn let_go<T>(&self, value: T) {
+        let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) else {
+            return;
+        };
+        match self.contexts.report.get() {
+            Some(report) => _ = quietly(|| report(&self.shared, payload)),
+            None => discard(payload),
+        }
     }
 
     /// Ends a run.
@@ -76,11 +109,16 @@ impl Executor {
         }
     }
 
-    /// Lets a task that was just spawned run in the current surroundings.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn set_context(&self, slot: u32) {
-        self.tasks.set_context(slot, Capture::of(TASK));
+    /// Lets a task that was just queued run in the current surroundings.
+    pub(super) fn set_context(&self, slot: u32, id: Id) {
+        let context = Capture::of(TASK);
+        // The tracker, which is user code, may have dropped the loop.
+        let before = if self.tasks.id(slot) == Some(id) {
+            self.tasks.set_context(slot, context)
+        } else {
+            Some(context)
+        };
+        self.let_go(before);
     }
 
     /// Aborts the tasks whose frame meets a condition, oldest slot first. It runs no user code.
@@ -110,7 +148,7 @@ impl Executor {
         frame::call_as(context.work.as_deref(), || self.run_or_drop(runnable));
         // The poll may have begun other work, which the next poll continues.
         self.keep_context(slot, id, context.work);
-        frame::clear();
+        self.clear_frame();
     }
 
     /// Polls a task that was just spawned, inside its spawner. Up to the first await, the task and
@@ -134,14 +172,21 @@ impl Executor {
     /// Keeps the current frame for the next poll of a task, if it has one.
     fn keep_context(&self, slot: u32, id: Id, work: Option<Box<dyn Work>>) {
         if self.tasks.id(slot) != Some(id) {
-            return;
+            return self.let_go(work);
         }
-        let begun = self.tasks.take_context(slot);
-        let work = begun.and_then(|begun| begun.work).or(work);
+        let (begun, left) = match self.tasks.take_context(slot) {
+            Some(begun) => (begun.work, Some(begun.frame)),
+            None => (None, None),
+        };
+        let (work, left) = match begun {
+            Some(begun) => (Some(begun), (left, work)),
+            None => (work, (left, None)),
+        };
         let frame = Frame::captured();
         if !frame.is_empty() || work.is_some() {
             self.tasks.set_context(slot, Capture { frame, work });
         }
+        self.let_go(left);
     }
 
     /// Sets the work that the next poll of the running task continues.
@@ -152,7 +197,8 @@ impl Executor {
                 frame: Frame::default(),
                 work: Some(work),
             };
-            self.tasks.set_context(slot, context);
+            let before = self.tasks.set_context(slot, context);
+            self.let_go(before);
         }
     }
 
@@ -173,13 +219,13 @@ impl Executor {
         drop(self.contexts.main.take().enter());
         let polled = poll();
         self.keep_main_context(Frame::captured());
-        frame::clear();
+        self.clear_frame();
         polled
     }
 
     fn keep_main_context(&self, frame: Frame) {
         let before = self.contexts.main.replace(frame);
-        drop(before);
+        self.let_go(before);
     }
 }
 

@@ -3,14 +3,17 @@
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
+use std::io;
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use super::shared::{Output, Shared};
+use super::message::Message;
+use super::shared::{Output, TaskRef};
 use crate::pool::Job;
+use crate::raw::bound::Bound;
 use crate::raw::task::Payload;
 use crate::task_info::Id;
 
@@ -36,18 +39,17 @@ use crate::task_info::Id;
 /// });
 /// ```
 #[must_use = "await it, or call `detach` to let the task go on by itself, as dropping the handle does"]
-pub struct JoinHandle<T> {
+pub struct JoinHandle<T: 'static> {
     joined: Joined<T>,
 }
 
 /// What a handle joins.
-enum Joined<T> {
+enum Joined<T: 'static> {
     Task(Output<T>),
-    Job(Arc<dyn Awaited<T>>),
-    /// A job whose output the handle has returned.
-    PastJob(Id),
-    /// The loop was dropped before the task was spawned.
-    NeverStarted,
+    Job(Bound<Arc<dyn Awaited<T>>>),
+    /// A job whose output the handle has returned, or a task that never started, since its loop
+    /// was dropped before.
+    Nothing(Id),
 }
 
 /// A job of the thread pool as its handle sees it, on the owner thread.
@@ -76,13 +78,13 @@ impl<T> JoinHandle<T> {
 
     pub(crate) fn of_job(job: Arc<dyn Awaited<T>>) -> Self {
         Self {
-            joined: Joined::Job(job),
+            joined: Joined::Job(Bound::new(job)),
         }
     }
 
-    pub(crate) fn never_started() -> Self {
+    pub(crate) fn never_started(id: Id) -> Self {
         Self {
-            joined: Joined::NeverStarted,
+            joined: Joined::Nothing(id),
         }
     }
 
@@ -101,7 +103,8 @@ impl<T> JoinHandle<T> {
     }
 
     /// Aborts the task. Its future is dropped when the microtask lane reaches it, and awaiting the
-    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`.
+    /// handle returns an error for which [`is_cancelled`](JoinError::is_cancelled) is `true`. If
+    /// the drop of its future panics, it is the error of that panic.
     ///
     /// A task that has completed keeps its output. Aborting an aborted task has no further effect.
     pub fn abort(&self) {
@@ -110,26 +113,23 @@ impl<T> JoinHandle<T> {
                 let task = output.local();
                 task.shared.abort(output.slot(), task.id);
             }
-            Joined::Job(job) => job.clone().as_job().abort(),
-            Joined::PastJob(_) | Joined::NeverStarted => {}
+            Joined::Job(job) => Arc::clone(job).as_job().abort(),
+            Joined::Nothing(_) => {}
         }
     }
 
-    /// Returns a handle that only aborts the task, to be kept elsewhere. Returns `None` if the task
-    /// never started because its loop was dropped.
+    /// Returns a handle that only aborts the task, for any thread.
     #[must_use]
-    pub fn abort_handle(&self) -> Option<AbortHandle> {
+    pub fn abort_handle(&self) -> AbortHandle {
         let aborted = match &self.joined {
-            Joined::Task(output) => Aborted::Task(output.local().shared.clone(), output.slot()),
-            Joined::Job(job) => Aborted::Job(job.clone().as_job()),
-            Joined::PastJob(_) => Aborted::PastJob,
-            Joined::NeverStarted => return None,
+            Joined::Task(output) => Aborted::Task(TaskRef::new(output)),
+            Joined::Job(job) => Aborted::Job(Arc::clone(job).as_job()),
+            Joined::Nothing(_) => Aborted::Nothing,
         };
-        Some(AbortHandle {
+        AbortHandle {
             aborted,
-            id: self.id()?,
-            _local: PhantomData,
-        })
+            id: self.id(),
+        }
     }
 
     /// Returns whether the task has completed, panicked or been dropped.
@@ -138,18 +138,18 @@ impl<T> JoinHandle<T> {
         match &self.joined {
             Joined::Task(output) => output.is_finished(),
             Joined::Job(job) => job.is_finished(),
-            Joined::PastJob(_) | Joined::NeverStarted => true,
+            Joined::Nothing(_) => true,
         }
     }
 
-    /// Returns the task's number, or `None` if the task never started because its loop was dropped.
+    /// Returns the task's number. A task that never started, because its loop was dropped, has one
+    /// as well.
     #[must_use]
-    pub fn id(&self) -> Option<Id> {
+    pub fn id(&self) -> Id {
         match &self.joined {
-            Joined::Task(output) => Some(output.local().id),
-            Joined::Job(job) => Some(job.id()),
-            Joined::PastJob(id) => Some(*id),
-            Joined::NeverStarted => None,
+            Joined::Task(output) => output.local().id,
+            Joined::Job(job) => job.id(),
+            Joined::Nothing(id) => *id,
         }
     }
 
@@ -161,7 +161,7 @@ impl<T> JoinHandle<T> {
             return Poll::Ready(None);
         };
         let output = ready!(job.poll(cx));
-        self.joined = Joined::PastJob(job.id());
+        self.joined = Joined::Nothing(job.id());
         Poll::Ready(output)
     }
 }
@@ -176,8 +176,8 @@ impl<T> Future for JoinHandle<T> {
         };
         output.map(|output| match output {
             Some(Ok(output)) => Ok(output),
-            Some(Err(panic)) => Err(JoinError::panicked(panic)),
-            None => Err(JoinError::cancelled()),
+            Some(Err(panic)) => Err(JoinError::panicked(panic, self.id())),
+            None => Err(JoinError::cancelled(self.id())),
         })
     }
 }
@@ -188,7 +188,10 @@ impl<T> Drop for JoinHandle<T> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Joined::Job(_) = self.joined {
-            detach_job(std::mem::replace(&mut self.joined, Joined::NeverStarted));
+            detach_job(std::mem::replace(
+                &mut self.joined,
+                Joined::Nothing(Id::NONE),
+            ));
         }
     }
 }
@@ -210,44 +213,70 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
-/// Aborts a task without awaiting it. [`JoinHandle::abort_handle`] creates it.
+/// Aborts a task without awaiting it, from any thread. [`JoinHandle::abort_handle`] creates it.
+///
+/// It may outlive the task and the loop. It keeps the memory that the future was in, but not the
+/// future.
 ///
 /// # Examples
 ///
 /// ```
 /// phaseloop::block_on(async {
 ///     let task = phaseloop::spawn(std::future::pending::<()>());
-///     let stop = task.abort_handle().unwrap();
-///     phaseloop::set_immediate(move || stop.abort());
+///     let stop = task.abort_handle();
+///     let thread = std::thread::spawn(move || stop.abort());
 ///     assert!(task.await.unwrap_err().is_cancelled());
+///     thread.join().unwrap();
 /// });
 /// ```
 #[derive(Clone)]
 pub struct AbortHandle {
     aborted: Aborted,
     id: Id,
-    /// The type is neither `Send` nor `Sync`: tasks are aborted on the owner thread.
-    _local: PhantomData<*const ()>,
 }
 
 /// What an [`AbortHandle`] aborts.
 #[derive(Clone)]
 enum Aborted {
-    /// A task by its slot.
-    Task(Arc<Shared>, u32),
+    Task(TaskRef),
     Job(Arc<dyn Job>),
-    /// A job that was over.
-    PastJob,
+    /// A job that was over, or a task that never started.
+    Nothing,
 }
 
 impl AbortHandle {
     /// Aborts the task, as [`JoinHandle::abort`] does. It has no effect once the task has
-    /// completed.
+    /// completed, or its loop was dropped.
+    ///
+    /// From another thread the abort arrives in the poll phase, as a call of
+    /// [`Remote::call`](crate::Remote::call) does. A task that completes before keeps its output.
     pub fn abort(&self) {
         match &self.aborted {
-            Aborted::Task(shared, slot) => shared.abort(*slot, self.id),
+            Aborted::Task(task) => abort_task(task),
             Aborted::Job(job) => job.clone().abort(),
-            Aborted::PastJob => {}
+            Aborted::Nothing => {}
+        }
+    }
+
+    /// Returns whether the task has completed, panicked or been dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// phaseloop::block_on(async {
+    ///     let task = phaseloop::spawn(async {});
+    ///     let handle = task.abort_handle();
+    ///     assert!(!handle.is_finished());
+    ///     task.await.unwrap();
+    ///     assert!(handle.is_finished());
+    /// });
+    /// ```
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match &self.aborted {
+            Aborted::Task(task) => task.is_over(),
+            Aborted::Job(job) => job.is_over(),
+            Aborted::Nothing => true,
         }
     }
 
@@ -262,8 +291,21 @@ impl fmt::Debug for AbortHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AbortHandle")
             .field("id", &self.id())
+            .field("finished", &self.is_finished())
             .finish()
     }
+}
+
+/// Aborts a task from any thread. A poll in progress on the owner thread must not miss the mark, so
+/// only the owner thread sets it.
+fn abort_task(task: &TaskRef) {
+    let shared = &task.local().shared;
+    if shared.is_owner_thread() {
+        return shared.abort(task.slot(), task.local().id);
+    }
+    let task = task.clone();
+    // A dropped loop has no tasks.
+    drop(shared.push(Message::Call(Box::new(move || abort_task(&task)))));
 }
 
 /// The error of a task without an output: the task panicked, was aborted, or was dropped with its
@@ -284,16 +326,24 @@ pub struct JoinError {
     /// `None` if the task was cancelled. The lock makes the error `Sync` although a payload need
     /// not be.
     panic: Option<Box<Mutex<Payload>>>,
+    /// The number of the task. It is never zero, which makes a result with this error shorter.
+    id: NonZeroU64,
 }
 
 impl JoinError {
-    pub(crate) fn cancelled() -> Self {
-        Self { panic: None }
+    #[cold]
+    pub(crate) fn cancelled(id: Id) -> Self {
+        Self {
+            panic: None,
+            id: NonZeroU64::new(id.0).unwrap_or(NonZeroU64::MAX),
+        }
     }
 
-    pub(crate) fn panicked(payload: Payload) -> Self {
+    #[cold]
+    pub(crate) fn panicked(payload: Payload, id: Id) -> Self {
         Self {
             panic: Some(Box::new(Mutex::new(payload))),
+            ..Self::cancelled(id)
         }
     }
 
@@ -317,12 +367,50 @@ impl JoinError {
 
     /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
     ///
+    /// # Panics
+    ///
+    /// If the task did not panic. [`try_into_panic`](Self::try_into_panic) returns the error
+    /// instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// phaseloop::block_on(async {
+    ///     let task = phaseloop::spawn(async { panic!("a bug") });
+    ///     let error = task.await.unwrap_err();
+    ///     assert_eq!(error.into_panic().downcast_ref(), Some(&"a bug"));
+    /// });
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
+        match self.try_into_panic() {
+            Ok(payload) => payload,
+            Err(error) => panic!("`into_panic` of an error that is no panic: {error}"),
+        }
+    }
+
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
+    ///
     /// # Errors
     ///
     /// Returns this error if the task did not panic.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
-        let payload = self.panic.ok_or_else(Self::cancelled)?;
-        Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner))
+        match self.panic {
+            Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            None => Err(self),
+        }
+    }
+
+    /// Returns the number of the task, as [`JoinHandle::id`] does.
+    ///
+    /// A task of a [scope](crate::task::scope()) and a closure of
+    /// [`queue_work`](crate::LoopHandle::queue_work) have no number, and a task of
+    /// [`Remote::spawn`](crate::Remote::spawn) has none before it has arrived at its loop. For them
+    /// the result is a number that no task has.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        Id(self.id.get())
     }
 }
 
@@ -359,3 +447,11 @@ impl fmt::Debug for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+/// Converts into an error of the kind [`Other`](io::ErrorKind::Other), with the panic or the abort
+/// as its text.
+impl From<JoinError> for io::Error {
+    fn from(error: JoinError) -> Self {
+        Self::other(error)
+    }
+}

@@ -117,6 +117,16 @@ impl<R> Lanes<R> {
         pushed.map_err(|task| task.expect("what was pushed comes back"))
     }
 
+    /// Queues a task that has woken itself, or returns it if the lane must grow first. It does not
+    /// become the front: a drain is in progress, and looks at the rings.
+    #[inline(always)]
+    pub(crate) fn try_push_again(&self, task: R) -> Result<(), R> {
+        // Not tested, as this is shorter: nested in its spawner, a task is polled without a drain.
+        self.content.set(Content::Any);
+        let pushed = self.microtasks.try_push(Some(task));
+        pushed.map_err(|task| task.expect("what was pushed comes back"))
+    }
+
     /// Begins a drain and takes the front, if it is the only entry of both lanes.
     #[inline(always)]
     pub(crate) fn pop_front(&self) -> Option<R> {

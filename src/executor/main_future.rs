@@ -53,7 +53,7 @@ impl Executor {
         };
         budget::begin_poll();
         let _running = (!self.modes.is_unwatched()).then(|| self.begin_main());
-        self.in_main_context(poll)
+        self.guarded(|| self.in_main_context(poll))
     }
 
     #[cold]

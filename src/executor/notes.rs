@@ -9,7 +9,8 @@
 //! is pending.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
+use std::sync::Weak;
 use std::task::Waker;
 
 use slab::Slab;

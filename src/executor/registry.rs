@@ -87,29 +87,28 @@ impl Registry {
         Id(id)
     }
 
-    /// Removes a completed task.
+    /// Removes a completed task. If it returns `true`, the caller removes the extras of the slot,
+    /// too.
     #[inline(always)]
-    pub(crate) fn remove(&self, slot: u32) {
+    pub(crate) fn remove(&self, slot: u32) -> bool {
         self.tasks.remove(slot as usize);
         self.ended.set(self.ended.get() + 1);
-        if self.has_extras.get() {
-            self.remove_extras(slot);
-        }
+        self.has_extras.get()
     }
 
+    /// Removes the name and the context of a completed task. The drop of the context is user code.
     // Not inlined: few programs name tasks or use contexts, and every end of a task asks.
     #[inline(never)]
-    fn remove_extras(&self, slot: u32) {
+    pub(crate) fn remove_extras(&self, slot: u32) -> Option<Capture> {
         self.names.borrow_mut().remove(&slot);
-        // The drop of a value of the context may run user code.
-        drop(self.take_context(slot));
+        self.take_context(slot)
     }
 
-    /// Sets what a task runs in from its next poll on.
-    pub(crate) fn set_context(&self, slot: u32, context: Capture) {
+    /// Sets what a task runs in from its next poll on. Returns what it would have run in, whose
+    /// drop is user code.
+    pub(crate) fn set_context(&self, slot: u32, context: Capture) -> Option<Capture> {
         self.has_extras.set(true);
-        let before = self.contexts.borrow_mut().insert(slot, context);
-        drop(before);
+        self.contexts.borrow_mut().insert(slot, context)
     }
 
     /// Takes what a task runs in.

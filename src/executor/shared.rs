@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::inbox::{Inbox, Notify};
 use super::join::panic_message;
@@ -13,6 +13,7 @@ use super::pace::Pace;
 use super::registry::Registry;
 use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;
+use crate::raw::unwind::discard;
 use crate::stderr;
 use crate::sys::poller::Notifier;
 use crate::task_info::Id;
@@ -22,6 +23,9 @@ pub(crate) type Runnable = task::Runnable<Local>;
 
 /// A live task, as the registry keeps it.
 pub(crate) type Entry = task::Entry<Local>;
+
+/// A reference to a task for any thread.
+pub(crate) type TaskRef = task::TaskRef<Local>;
 
 /// The receiving side of a task's output.
 pub(crate) type Output<T> = task::Output<T, Local>;
@@ -43,6 +47,9 @@ pub(crate) struct Shared {
     pub(crate) strangers: super::strangers::Strangers,
     /// The first panic that is to propagate out of the run of the loop.
     unhandled: Mutex<Option<Payload>>,
+    /// The panics of tasks whose drop has panicked, until their handles take them. There are few,
+    /// so no task has room of its own for one.
+    kept: Mutex<Vec<(Id, Payload)>>,
     /// The loop's tasks, for the owner thread only, also while the loop does not run. `None` once
     /// the loop was dropped.
     registry: ThreadBound<RefCell<Option<Rc<Registry>>>>,
@@ -57,6 +64,7 @@ impl Shared {
             #[cfg(feature = "test-util")]
             strangers: super::strangers::Strangers::default(),
             unhandled: Mutex::new(None),
+            kept: Mutex::default(),
             registry: ThreadBound::new(RefCell::new(Some(registry))),
         }
     }
@@ -113,30 +121,72 @@ impl Shared {
     /// to stop and propagate the panic.
     pub(crate) fn unhandled_panic(&self, task: &dyn fmt::Display, payload: Payload) -> bool {
         match self.policy {
-            UnhandledPanic::Ignore => {}
+            UnhandledPanic::Ignore => discard(payload),
             UnhandledPanic::Report => {
                 let message = panic_message(&*payload).unwrap_or("no message");
                 stderr::print(format_args!(
                     "phaseloop: {task} panicked and is not awaited: {message}"
                 ));
+                discard(payload);
             }
             UnhandledPanic::Unwind => {
-                let mut unhandled = self
-                    .unhandled
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                unhandled.get_or_insert(payload);
+                // The drop of the second payload is user code, which may panic in turn: the lock is
+                // free by then.
+                if let Some(second) = self.set_unhandled(payload) {
+                    discard(second);
+                }
                 return true;
             }
         }
         false
     }
 
+    /// Keeps the first panic that is to propagate. Returns any other.
+    fn set_unhandled(&self, payload: Payload) -> Option<Payload> {
+        let mut unhandled = self.unhandled();
+        if unhandled.is_some() {
+            return Some(payload);
+        }
+        *unhandled = Some(payload);
+        None
+    }
+
     pub(crate) fn take_unhandled(&self) -> Option<Payload> {
+        self.unhandled().take()
+    }
+
+    /// Keeps the panic of a task for its handle.
+    pub(crate) fn keep_panic(&self, task: Id, payload: Payload) {
+        self.kept().push((task, payload));
+    }
+
+    /// Takes the panic of a task.
+    pub(crate) fn take_panic(&self, task: Id) -> Option<Payload> {
+        let mut kept = self.kept();
+        let at = kept.iter().position(|(id, _)| *id == task)?;
+        Some(kept.swap_remove(at).1)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<(Id, Payload)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unhandled(&self) -> MutexGuard<'_, Option<Payload>> {
         self.unhandled
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .take()
+    }
+}
+
+/// The last waker of a task may drop this value, on any thread, where no panic may leave the drop.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let kept = std::mem::take(&mut *self.kept());
+        let kept = kept.into_iter().map(|(_, payload)| payload);
+        self.take_unhandled()
+            .into_iter()
+            .chain(kept)
+            .for_each(discard);
     }
 }
 

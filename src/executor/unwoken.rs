@@ -53,10 +53,14 @@ impl Executor {
             super::budget::begin_poll();
             self.run_or_drop(runnable);
         });
-        drop(before.enter());
+        self.let_go(before.enter());
         // What the task was to run as in its next poll is not told by this one.
-        if let Some(context) = context.filter(|_| self.tasks.id(slot) == Some(id)) {
-            self.tasks.set_context(slot, context);
-        }
+        let before = match context {
+            Some(context) if self.tasks.id(slot) == Some(id) => {
+                self.tasks.set_context(slot, context)
+            }
+            context => context,
+        };
+        self.let_go(before);
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Executor;
 use super::shared::Runnable;
+use crate::frame;
 use crate::probe::{Activity, Mode, Origin, Recording, Running};
 use crate::raw::call::Call;
 use crate::site::Site;
@@ -112,6 +113,20 @@ impl Executor {
         self.watching(activity, Origin::at(site), || call.call());
     }
 
+    /// Queues a task that was just spawned, in the current surroundings, and notes the spawn.
+    // Queued first: a sink or a tracker, which are user code, may drop the loop, which drops what
+    // it finds.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn push_spawned_watched(&self, runnable: Runnable) {
+        let (slot, id) = (runnable.slot(), runnable.local().id);
+        self.lanes.push_task(runnable);
+        self.note_spawn(slot);
+        if !frame::is_plain() {
+            self.set_context(slot, id);
+        }
+    }
+
     /// Notes that a task was spawned.
     #[cold]
     #[inline(never)]
@@ -140,12 +155,14 @@ impl Executor {
         }
     }
 
-    /// Tells all sinks of a wake, and queues the task.
+    /// Queues the task, and notifies all sinks of the wake.
+    // Queued first: a sink, which is user code, may drop the loop, which drops what it finds.
     #[inline(never)]
     fn push_task_told(&self, runnable: Runnable) {
-        let infos = || Some((self.tasks.info(runnable.slot())?, self.polled_task()));
-        self.probe.wake(runnable.local().id.0, &infos);
+        let (slot, id) = (runnable.slot(), runnable.local().id);
         self.lanes.push_task(runnable);
+        let infos = || Some((self.tasks.info(slot)?, self.polled_task()));
+        self.probe.wake(id.0, &infos);
     }
 
     /// Polls a task, or drops it if it was aborted.
@@ -154,7 +171,16 @@ impl Executor {
     pub(super) fn run_task_watched(&self, runnable: Runnable) {
         if self.modes.is_only(Mode::RECORDED) && !runnable.is_aborted() {
             self.poll_recorded(runnable);
-        } else if self.uses_contexts() {
+        } else if self.modes.has(Mode::GUARDED) {
+            self.run_task_guarded(runnable);
+        } else {
+            self.run_task_told(runnable);
+        }
+    }
+
+    /// Polls a task and tells the sinks, or drops it if it was aborted.
+    pub(super) fn run_task_told(&self, runnable: Runnable) {
+        if self.uses_contexts() {
             self.run_task_in_context(runnable);
         } else {
             self.run_or_drop(runnable);

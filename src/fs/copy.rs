@@ -4,7 +4,7 @@ use std::fs::{self, File, FileTimes, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use super::job::{needs_loop, on_paths};
+use super::job::on_paths;
 use crate::sys;
 
 /// Copies a file in one job and returns its length. Permissions are copied; times and owner are
@@ -39,10 +39,7 @@ use crate::sys;
 /// ```
 #[track_caller]
 pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> impl Future<Output = io::Result<u64>> {
-    needs_loop(
-        "copy",
-        async move { CopyOptions::new().copy(from, to).await },
-    )
+    CopyOptions::new().copy(from, to)
 }
 
 /// Whether a copy shares the data blocks of the original until one of them is written to. Btrfs and
@@ -135,11 +132,13 @@ impl CopyOptions {
     /// # Cancel safety
     ///
     /// Dropping the future does not stop a job that has started.
-    pub async fn copy(self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
-        on_paths("copy", from.as_ref(), to.as_ref(), move |from, to| {
-            copy_with(from, to, self)
-        })
-        .await
+    #[track_caller]
+    pub fn copy(
+        self,
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+    ) -> impl Future<Output = io::Result<u64>> {
+        on_paths("copy", from, to, move |from, to| copy_with(from, to, self)).here()
     }
 }
 

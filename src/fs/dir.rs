@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
-use super::job::{self, needs_loop};
+use super::job::{self, Call};
 use crate::blocking::Work;
 use crate::error::OsError;
 use crate::sys;
@@ -39,7 +39,7 @@ const LARGEST_BATCH: usize = 1024;
 /// # Examples
 ///
 /// ```
-/// use phaseloop::stream::StreamExt;
+/// use phaseloop::stream::TryStreamExt;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
@@ -53,21 +53,25 @@ const LARGEST_BATCH: usize = 1024;
 /// ```
 #[track_caller]
 pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadDir>> {
-    needs_loop("read_dir", async move {
+    let call = Call::new(move |site| {
         let path: Arc<Path> = path.as_ref().into();
         let root = path.clone();
         let about = || path.to_path_buf().into();
-        let batch = job::run_on("read_dir", about, move || match sys::fs::read_dir(&root) {
-            Ok(entries) => Ok(Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root)),
-            Err(error) => Err(wrap("read_dir", error, &root)),
+        job::submit("read_dir", site, about, move || {
+            match sys::fs::read_dir(&root) {
+                Ok(entries) => Ok((
+                    Batch::take(entries, FIRST_BATCH, VecDeque::new(), &root),
+                    root,
+                )),
+                Err(error) => Err(wrap("read_dir", error, &root)),
+            }
         })
-        .await?;
-        Ok(ReadDir {
-            path,
-            entries: batch.entries,
-            rest: batch.rest.map(Rest::Waiting),
-            batch: FIRST_BATCH,
-        })
+    });
+    call.here().map(|(batch, path)| ReadDir {
+        path,
+        entries: batch.entries,
+        rest: batch.rest.map(Rest::Waiting),
+        batch: FIRST_BATCH,
     })
 }
 
@@ -82,16 +86,14 @@ pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadD
 /// Dropping the future discards the result and has no other effect.
 #[track_caller]
 pub fn scan_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<DirEntry>>> {
-    needs_loop("scan_dir", async move {
-        job::on_path("scan_dir", path.as_ref(), |path| {
-            let root: Arc<Path> = path.into();
-            let entries = sys::fs::read_dir(path)?.map(|entry| DirEntry::new(&entry?, &root));
-            let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
-            entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-            Ok(entries)
-        })
-        .await
+    job::on_path("scan_dir", path, |path| {
+        let root: Arc<Path> = path.into();
+        let entries = sys::fs::read_dir(path)?.map(|entry| DirEntry::new(&entry?, &root));
+        let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(entries)
     })
+    .here()
 }
 
 /// A stream of the entries of a directory, returned by [`read_dir`].
@@ -164,7 +166,7 @@ impl Stream for ReadDir {
                     let room = std::mem::take(&mut self.entries);
                     let about = || self.path.to_path_buf().into();
                     let take = move || Batch::take(rest, most, room, &root);
-                    let work = job::submit("read_dir", about, take)?;
+                    let work = job::submit("read_dir", None, about, take)?;
                     self.rest = Some(Rest::Coming(work));
                 }
                 Some(Rest::Coming(mut work)) => {

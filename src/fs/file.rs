@@ -4,6 +4,8 @@ mod cursor;
 mod streams;
 mod writer;
 
+#[cfg(feature = "tokio-io")]
+use std::cell::Cell;
 use std::cell::RefCell;
 use std::fmt;
 use std::fs::{Metadata, Permissions};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 
 use self::cursor::Cursor;
 use self::writer::Shared;
-use super::job::{self, needs_loop};
+use super::job;
 use super::open_options::OpenOptions;
 use super::times::FileTimes;
 use crate::sys;
@@ -73,6 +75,9 @@ use crate::sys;
 pub struct File {
     shared: Arc<Shared>,
     cursor: RefCell<Cursor>,
+    /// The seek that tokio's trait has started.
+    #[cfg(feature = "tokio-io")]
+    sought: Cell<Option<SeekFrom>>,
 }
 
 impl File {
@@ -87,9 +92,7 @@ impl File {
     /// Dropping the future closes the new descriptor.
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("open", async move {
-            OpenOptions::new().read(true).open(path).await
-        })
+        OpenOptions::new().read(true).open_for("open", path)
     }
 
     /// Opens a file for writing. The file is created, or truncated.
@@ -103,15 +106,9 @@ impl File {
     /// If the future is dropped, the file may have been created; its descriptor is closed.
     #[track_caller]
     pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("create", async move {
-            let mut options = OpenOptions::new();
-            options
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(path)
-                .await
-        })
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        options.open_for("create", path)
     }
 
     /// Creates a file and opens it for reading and writing. It fails if the file exists.
@@ -125,15 +122,9 @@ impl File {
     /// If the future is dropped, the file may have been created; its descriptor is closed.
     #[track_caller]
     pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
-        needs_loop("create_new", async move {
-            let mut options = OpenOptions::new();
-            options
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(path)
-                .await
-        })
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        options.open_for("create_new", path)
     }
 
     /// Returns options for opening a file.
@@ -163,6 +154,8 @@ impl File {
         Self {
             shared: Arc::new(Shared::new(file, path)),
             cursor: RefCell::default(),
+            #[cfg(feature = "tokio-io")]
+            sought: Cell::new(None),
         }
     }
 
@@ -191,6 +184,56 @@ impl File {
             Ok(shared) => Ok(shared.into_file()),
             // A job whose future was dropped still holds the file.
             Err(shared) => shared.file().try_clone(),
+        }
+    }
+
+    /// Converts into a file of the standard library at the same position, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Returns the file if an operation is in flight, also one whose future was dropped; if an
+    /// accepted write has failed; if bytes are left that were read from a file that cannot seek;
+    /// and if the position cannot be restored. [`into_std`](Self::into_std) waits, and returns the
+    /// error of the write.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs::File, io::AsyncWriteExt};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     # let path = std::env::temp_dir().join(format!("doc-{}", std::process::id()));
+    ///     let mut file = File::create(&path).await?;
+    ///     file.write_all(b"hello").await?;
+    ///     let mut file = file.try_into_std().expect_err("a job writes the bytes");
+    ///     file.flush().await?;
+    ///     let file: std::fs::File = file.into_std().await?;
+    ///     # std::fs::remove_file(path)?;
+    ///     assert_eq!(file.metadata()?.len(), 5);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[expect(
+        clippy::result_large_err,
+        reason = "the file comes back, by the signature of tokio"
+    )]
+    #[inline]
+    pub fn try_into_std(self) -> Result<std::fs::File, Self> {
+        let is_at_rest = self.cursor.borrow_mut().comes_to_rest(&self.shared);
+        if !is_at_rest || self.shared.has_failed() {
+            return Err(self);
+        }
+        match Arc::try_unwrap(self.shared) {
+            Ok(shared) => Ok(shared.into_file()),
+            // A job whose future was dropped still holds the file.
+            Err(shared) => Err(Self {
+                shared,
+                #[cfg(feature = "tokio-io")]
+                sought: self.sought,
+                cursor: self.cursor,
+            }),
         }
     }
 

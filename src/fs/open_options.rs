@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 
 use super::file::File;
-use super::job::{needs_loop, on_path};
+use super::job::{Call, submit};
+use crate::error::OsError;
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::sys;
 
 /// Options for opening a file, as [`std::fs::OpenOptions`]. Unix adds `mode` and `custom_flags`.
@@ -97,11 +99,36 @@ impl OpenOptions {
     /// truncated.
     #[track_caller]
     pub fn open(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> {
-        needs_loop("open", async move {
-            let (options, path) = (self.options.clone(), path.as_ref());
-            let file = on_path("open", path, move |path| sys::fs::open(&options, path)).await?;
-            Ok(File::new(file, path.to_owned()))
-        })
+        self.open_for("open", path)
+    }
+
+    /// Opens the file for the function `function` of this module, on behalf of its caller.
+    #[track_caller]
+    pub(super) fn open_for<P: AsRef<Path>>(
+        &self,
+        function: &'static str,
+        path: P,
+    ) -> impl Future<Output = io::Result<File>> + use<P> {
+        let options = self.options.clone();
+        let call = Call::new(move |site| {
+            LoopHandle::current_for(format_args!("fs::{function}"), site);
+            let path = path.as_ref();
+            let owned = path.to_owned();
+            let about = || path.to_owned().into();
+            submit("open", site, about, move || {
+                match sys::fs::open(&options, &owned) {
+                    Ok(file) => Ok((file, owned)),
+                    Err(error) => Err(OsError::wrap(error, "open", owned)),
+                }
+            })
+        });
+        call.here().map(|(file, path)| File::new(file, path))
+    }
+}
+
+impl From<std::fs::OpenOptions> for OpenOptions {
+    fn from(options: std::fs::OpenOptions) -> Self {
+        Self { options }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::job::{needs_loop, on_path, on_paths};
+use super::job::{on_path, on_paths, prepared_on_path};
 use super::times::FileTimes;
 use crate::sys;
 
@@ -33,9 +33,7 @@ use crate::sys;
 /// ```
 #[track_caller]
 pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>> {
-    needs_loop("read", async move {
-        on_path("read", path.as_ref(), read_whole).await
-    })
+    on_path("read", path, read_whole).here()
 }
 
 /// Reads a whole file as text: one job.
@@ -62,13 +60,11 @@ pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>>
 /// ```
 #[track_caller]
 pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result<String>> {
-    needs_loop("read_to_string", async move {
-        on_path("read_to_string", path.as_ref(), |path| {
-            String::from_utf8(read_whole(path)?)
-                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
-        })
-        .await
+    on_path("read_to_string", path, |path| {
+        String::from_utf8(read_whole(path)?)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
     })
+    .here()
 }
 
 /// Opens, stats, reads and closes a file. For a small file, a read with room for one byte more than
@@ -137,15 +133,15 @@ pub fn write(
     path: impl AsRef<Path>,
     contents: impl AsRef<[u8]>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("write", async move {
+    let call = prepared_on_path("write", path, move || {
         let contents = contents.as_ref().to_owned();
-        on_path("write", path.as_ref(), move |path| {
+        move |path: &Path| {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true);
             sys::fs::open(&options, path)?.write_all(&contents)
-        })
-        .await
-    })
+        }
+    });
+    call.here()
 }
 
 /// Appends to a file in one job. The file is created if it does not exist.
@@ -162,15 +158,15 @@ pub fn append(
     path: impl AsRef<Path>,
     contents: impl AsRef<[u8]>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("append", async move {
+    let call = prepared_on_path("append", path, move || {
         let contents = contents.as_ref().to_owned();
-        on_path("append", path.as_ref(), move |path| {
+        move |path: &Path| {
             let mut options = OpenOptions::new();
             options.append(true).create(true);
             sys::fs::open(&options, path)?.write_all(&contents)
-        })
-        .await
-    })
+        }
+    });
+    call.here()
 }
 
 /// Truncates a file to a length, or extends it with zeros.
@@ -184,12 +180,10 @@ pub fn append(
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn truncate(path: impl AsRef<Path>, length: u64) -> impl Future<Output = io::Result<()>> {
-    needs_loop("truncate", async move {
-        on_path("truncate", path.as_ref(), move |path| {
-            sys::fs::open(OpenOptions::new().write(true), path)?.set_len(length)
-        })
-        .await
+    on_path("truncate", path, move |path| {
+        sys::fs::open(OpenOptions::new().write(true), path)?.set_len(length)
     })
+    .here()
 }
 
 /// Returns the metadata of a file. Symbolic links are followed.
@@ -215,9 +209,7 @@ pub fn truncate(path: impl AsRef<Path>, length: u64) -> impl Future<Output = io:
 /// ```
 #[track_caller]
 pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> {
-    needs_loop("metadata", async move {
-        on_path("metadata", path.as_ref(), |path| fs::metadata(path)).await
-    })
+    on_path("metadata", path, |path| fs::metadata(path)).here()
 }
 
 /// Returns the metadata of a file without following symbolic links.
@@ -231,12 +223,7 @@ pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metad
 /// Dropping the future discards the result and has no other effect.
 #[track_caller]
 pub fn symlink_metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> {
-    needs_loop("symlink_metadata", async move {
-        on_path("symlink_metadata", path.as_ref(), |path| {
-            fs::symlink_metadata(path)
-        })
-        .await
-    })
+    on_path("symlink_metadata", path, |path| fs::symlink_metadata(path)).here()
 }
 
 /// Returns whether a path exists. Symbolic links are followed.
@@ -250,9 +237,7 @@ pub fn symlink_metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Resu
 /// Dropping the future discards the result and has no other effect.
 #[track_caller]
 pub fn exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<bool>> {
-    needs_loop("exists", async move {
-        on_path("exists", path.as_ref(), |path| fs::exists(path)).await
-    })
+    on_path("exists", path, |path| fs::exists(path)).here()
 }
 
 /// Renames a file or directory. An existing file at the new name is replaced.
@@ -269,12 +254,7 @@ pub fn rename(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("rename", async move {
-        on_paths("rename", from.as_ref(), to.as_ref(), |from, to| {
-            sys::fs::rename(from, to)
-        })
-        .await
-    })
+    on_paths("rename", from, to, sys::fs::rename).here()
 }
 
 /// Removes a file or a symbolic link.
@@ -288,9 +268,7 @@ pub fn rename(
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn remove_file(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    needs_loop("remove_file", async move {
-        on_path("remove_file", path.as_ref(), sys::fs::remove_file).await
-    })
+    on_path("remove_file", path, sys::fs::remove_file).here()
 }
 
 /// Removes an empty directory.
@@ -304,9 +282,7 @@ pub fn remove_file(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn remove_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    needs_loop("remove_dir", async move {
-        on_path("remove_dir", path.as_ref(), |path| fs::remove_dir(path)).await
-    })
+    on_path("remove_dir", path, |path| fs::remove_dir(path)).here()
 }
 
 /// Removes a directory and everything in it, without following symbolic links. It is one job, which
@@ -321,12 +297,7 @@ pub fn remove_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    needs_loop("remove_dir_all", async move {
-        on_path("remove_dir_all", path.as_ref(), |path| {
-            fs::remove_dir_all(path)
-        })
-        .await
-    })
+    on_path("remove_dir_all", path, |path| fs::remove_dir_all(path)).here()
 }
 
 /// Creates a directory.
@@ -341,9 +312,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn create_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    needs_loop("create_dir", async move {
-        on_path("create_dir", path.as_ref(), |path| fs::create_dir(path)).await
-    })
+    on_path("create_dir", path, |path| fs::create_dir(path)).here()
 }
 
 /// Creates a directory and its missing parents. A directory that exists already is not an error.
@@ -357,12 +326,7 @@ pub fn create_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    needs_loop("create_dir_all", async move {
-        on_path("create_dir_all", path.as_ref(), |path| {
-            fs::create_dir_all(path)
-        })
-        .await
-    })
+    on_path("create_dir_all", path, |path| fs::create_dir_all(path)).here()
 }
 
 /// Creates a hard link `link` to the file `original`.
@@ -379,15 +343,10 @@ pub fn hard_link(
     original: impl AsRef<Path>,
     link: impl AsRef<Path>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("hard_link", async move {
-        on_paths(
-            "hard_link",
-            original.as_ref(),
-            link.as_ref(),
-            |original, link| fs::hard_link(original, link),
-        )
-        .await
+    on_paths("hard_link", original, link, |original, link| {
+        fs::hard_link(original, link)
     })
+    .here()
 }
 
 /// Returns the target of a symbolic link, as it is stored in the link.
@@ -402,9 +361,7 @@ pub fn hard_link(
 /// Dropping the future discards the result and has no other effect.
 #[track_caller]
 pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
-    needs_loop("read_link", async move {
-        on_path("read_link", path.as_ref(), |path| fs::read_link(path)).await
-    })
+    on_path("read_link", path, |path| fs::read_link(path)).here()
 }
 
 /// Returns the absolute path of a file with all symbolic links, `.` and `..` resolved.
@@ -418,9 +375,7 @@ pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Path
 /// Dropping the future discards the result and has no other effect.
 #[track_caller]
 pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
-    needs_loop("canonicalize", async move {
-        on_path("canonicalize", path.as_ref(), |path| fs::canonicalize(path)).await
-    })
+    on_path("canonicalize", path, |path| fs::canonicalize(path)).here()
 }
 
 /// Sets the permissions of a file. Symbolic links are followed.
@@ -437,12 +392,10 @@ pub fn set_permissions(
     path: impl AsRef<Path>,
     permissions: Permissions,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("set_permissions", async move {
-        on_path("set_permissions", path.as_ref(), move |path| {
-            fs::set_permissions(path, permissions)
-        })
-        .await
+    on_path("set_permissions", path, move |path| {
+        fs::set_permissions(path, permissions)
     })
+    .here()
 }
 
 /// Sets the access and modification times of a file. Symbolic links are followed.
@@ -457,12 +410,10 @@ pub fn set_permissions(
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
 #[track_caller]
 pub fn set_times(path: impl AsRef<Path>, times: FileTimes) -> impl Future<Output = io::Result<()>> {
-    needs_loop("set_times", async move {
-        on_path("set_times", path.as_ref(), move |path| {
-            sys::fs::set_times(path, times.accessed, times.modified, true)
-        })
-        .await
+    on_path("set_times", path, move |path| {
+        sys::fs::set_times(path, times.accessed, times.modified, true)
     })
+    .here()
 }
 
 /// Sets the access and modification times of a file without following symbolic links. On platforms
@@ -480,12 +431,10 @@ pub fn set_times_nofollow(
     path: impl AsRef<Path>,
     times: FileTimes,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("set_times_nofollow", async move {
-        on_path("set_times_nofollow", path.as_ref(), move |path| {
-            sys::fs::set_times(path, times.accessed, times.modified, false)
-        })
-        .await
+    on_path("set_times_nofollow", path, move |path| {
+        sys::fs::set_times(path, times.accessed, times.modified, false)
     })
+    .here()
 }
 
 #[cfg(test)]

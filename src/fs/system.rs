@@ -2,10 +2,12 @@
 
 use std::io;
 use std::ops::BitOr;
+use std::panic::Location;
 use std::path::Path;
 
 use super::file::File;
-use super::job::{needs_loop, on_path, on_paths};
+use super::job::{on_path, on_paths};
+use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::sys;
 
 /// Permissions to check with [`access`], combined with `|`.
@@ -81,13 +83,11 @@ impl BitOr for Access {
 /// ```
 #[track_caller]
 pub fn access(path: impl AsRef<Path>, access: Access) -> impl Future<Output = io::Result<()>> {
-    needs_loop("access", async move {
-        on_path("access", path.as_ref(), move |path| {
-            let asked = [Access::READ, Access::WRITE, Access::EXECUTE];
-            sys::fs::access(path, asked.map(|one| access.has(one)))
-        })
-        .await
+    on_path("access", path, move |path| {
+        let asked = [Access::READ, Access::WRITE, Access::EXECUTE];
+        sys::fs::access(path, asked.map(|one| access.has(one)))
     })
+    .here()
 }
 
 /// Creates a symbolic link at `link` with the target `original`.
@@ -108,15 +108,7 @@ pub fn symlink(
     original: impl AsRef<Path>,
     link: impl AsRef<Path>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("symlink", async move {
-        on_paths(
-            "symlink",
-            original.as_ref(),
-            link.as_ref(),
-            sys::fs::symlink,
-        )
-        .await
-    })
+    on_paths("symlink", original, link, sys::fs::symlink).here()
 }
 
 /// Statistics of a file system, returned by [`statfs`].
@@ -180,18 +172,16 @@ pub struct FileSystem {
 /// ```
 #[track_caller]
 pub fn statfs(path: impl AsRef<Path>) -> impl Future<Output = io::Result<FileSystem>> {
-    needs_loop("statfs", async move {
-        let figures = on_path("statfs", path.as_ref(), sys::fs::file_system).await?;
-        Ok(FileSystem {
-            kind: figures.kind,
-            block_size: figures.block_size,
-            fragment_size: figures.fragment_size,
-            blocks: figures.blocks,
-            free_blocks: figures.free_blocks,
-            available_blocks: figures.available_blocks,
-            files: figures.files,
-            free_files: figures.free_files,
-        })
+    let call = on_path("statfs", path, sys::fs::file_system);
+    call.here().map(|figures| FileSystem {
+        kind: figures.kind,
+        block_size: figures.block_size,
+        fragment_size: figures.fragment_size,
+        blocks: figures.blocks,
+        free_blocks: figures.free_blocks,
+        available_blocks: figures.available_blocks,
+        files: figures.files,
+        free_files: figures.free_files,
     })
 }
 
@@ -216,7 +206,9 @@ pub fn copy_range(
     to: &File,
     length: u64,
 ) -> impl Future<Output = io::Result<u64>> {
-    needs_loop("copy_range", async move {
+    let site = Location::caller();
+    async move {
+        LoopHandle::current_for("fs::copy_range", Some(site));
         from.written().await;
         to.rewind("copy_range").await?;
         let target = to.shared();
@@ -224,5 +216,5 @@ pub fn copy_range(
             sys::fs::copy_range(from, offset, target.file(), length)
         })
         .await
-    })
+    }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file::File;
-use super::job::{needs_loop, on_path};
+use super::job::on_path;
 use crate::sys;
 
 /// The suffix of every template.
@@ -46,13 +46,11 @@ const ATTEMPTS: usize = 1000;
 /// ```
 #[track_caller]
 pub fn mkdtemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
-    needs_loop("mkdtemp", async move {
-        on_path("mkdtemp", template.as_ref(), |template| {
-            let make = |path: &Path| sys::fs::create_private_dir(path);
-            make_unique(template, make).map(|((), path)| path)
-        })
-        .await
+    on_path("mkdtemp", template, |template| {
+        let make = |path: &Path| sys::fs::create_private_dir(path);
+        make_unique(template, make).map(|((), path)| path)
     })
+    .here()
 }
 
 /// Creates a file with a unique name and permissions for this user only, and opens it for reading
@@ -67,16 +65,14 @@ pub fn mkdtemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<Pa
 /// If the future is dropped, the file may have been created; its descriptor is closed.
 #[track_caller]
 pub fn mkstemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<(File, PathBuf)>> {
-    needs_loop("mkstemp", async move {
-        let (file, path) = on_path("mkstemp", template.as_ref(), |template| {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create_new(true);
-            sys::fs::create_private(&mut options);
-            make_unique(template, |path| options.open(path))
-        })
-        .await?;
-        Ok((File::new(file, path.clone()), path))
-    })
+    let call = on_path("mkstemp", template, |template| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        sys::fs::create_private(&mut options);
+        make_unique(template, |path| options.open(path))
+    });
+    call.here()
+        .map(|(file, path)| (File::new(file, path.clone()), path))
 }
 
 /// Tries names until one is free.

@@ -1,12 +1,13 @@
 //! Operations that exist on Unix only.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::fs::{self, OpenOptionsExt};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::{self, DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::dir_builder::DirBuilder;
 use super::file::File;
-use super::job::{needs_loop, on_path};
+use super::job::on_path;
 use super::open_options::OpenOptions;
 
 /// Sets the owner and the group of a file; `None` leaves them unchanged. Symbolic links are
@@ -25,12 +26,7 @@ pub fn chown(
     user: Option<u32>,
     group: Option<u32>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("chown", async move {
-        on_path("chown", path.as_ref(), move |path| {
-            fs::chown(path, user, group)
-        })
-        .await
-    })
+    on_path("chown", path, move |path| fs::chown(path, user, group)).here()
 }
 
 /// Sets the owner and the group of a file without following symbolic links; `None` leaves them
@@ -49,12 +45,12 @@ pub fn lchown(
     user: Option<u32>,
     group: Option<u32>,
 ) -> impl Future<Output = io::Result<()>> {
-    needs_loop("lchown", async move {
-        on_path("lchown", path.as_ref(), move |path| {
-            fs::lchown(path, user, group)
-        })
-        .await
-    })
+    on_path("lchown", path, move |path| fs::lchown(path, user, group)).here()
+}
+
+#[inline]
+pub(super) fn set_mode(builder: &mut std::fs::DirBuilder, mode: u32) {
+    builder.mode(mode);
 }
 
 impl OpenOptions {
@@ -69,6 +65,22 @@ impl OpenOptions {
     pub fn custom_flags(&mut self, flags: i32) -> &mut Self {
         self.options.custom_flags(flags);
         self
+    }
+}
+
+impl DirBuilder {
+    /// Sets the permissions of the created directories, before the umask is applied. The default is
+    /// 0o777. Unix only.
+    pub fn mode(&mut self, mode: u32) -> &mut Self {
+        self.mode = Some(mode);
+        self
+    }
+}
+
+/// Wraps an open descriptor, as [`File::from_std`] does.
+impl From<OwnedFd> for File {
+    fn from(file: OwnedFd) -> Self {
+        Self::from_std(file.into())
     }
 }
 

@@ -22,8 +22,9 @@ use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::watches::Watch;
 use crate::keeper::Keeper;
+pub use crate::kinds::WatchKind;
+use crate::raw::bound::Bound;
 use crate::sys::watch::Notice;
-pub use crate::sys::watch::WatchKind;
 
 /// Watches a file, or a directory and its direct entries, on the running loop; see [`Watcher`].
 ///
@@ -133,7 +134,7 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 /// ```
 pub struct Watcher {
     core: HandleCore,
-    watch: Rc<Watch>,
+    watch: Bound<Rc<Watch>>,
     path: PathBuf,
 }
 
@@ -196,7 +197,7 @@ impl Watcher {
         let core = handle.open(Keeper::Watch, Location::caller());
         // If starting fails, dropping the watcher removes its handle again.
         let watcher = Self {
-            watch: Watch::new(core.header.clone()),
+            watch: Bound::new(Watch::new(core.header.clone())),
             core,
             path,
         };

@@ -42,8 +42,7 @@ enum Ended {
 
 /// Serves one connection until it ends, or becomes something else by an upgrade.
 pub(super) async fn serve_connection<Stream, Kind, Service>(
-    opening: impl Future<Output = io::Result<Stream>>,
-    service: impl FnOnce(&Stream) -> Service,
+    opening: impl Future<Output = io::Result<(Stream, Service)>>,
     http: Rc<Http>,
     link: Rc<Link>,
     site: Site,
@@ -52,15 +51,14 @@ where
     Stream: AsyncRead + AsyncWrite + Unpin + 'static,
     Service: IntoService<Kind>,
 {
-    match run(opening, service, http, link, site).await {
+    match run(opening, http, link, site).await {
         Ok(()) | Err(Ended::Closed) => Ok(()),
         Err(Ended::Failed(error)) => Err(error),
     }
 }
 
 async fn run<Stream, Kind, Service>(
-    opening: impl Future<Output = io::Result<Stream>>,
-    service: impl FnOnce(&Stream) -> Service,
+    opening: impl Future<Output = io::Result<(Stream, Service)>>,
     http: Rc<Http>,
     link: Rc<Link>,
     site: Site,
@@ -72,9 +70,9 @@ where
     let broken = |error| Ended::Failed(ServeError::Handshake(error));
     let failed = |error| Ended::Failed(ServeError::Connection(error));
     let close = |_: Pin<&mut _>| Err(Ended::Closed);
-    let stream = watched(&link, site, opening, close).await?;
-    let stream = stream.map_err(broken)?;
-    let service = Counted::new(service(&stream).into_service(), link.clone());
+    let opened = watched(&link, site, opening, close).await?;
+    let (stream, service) = opened.map_err(broken)?;
+    let service = Counted::new(service.into_service(), link.clone());
     let mut io = HyperIo::with_link(stream, Some(link.clone()));
     let is_http2 = match http.versions {
         Versions::Http1 => false,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, Ready, ready};
 use std::io;
+use std::net::SocketAddr;
 use std::panic::Location;
 use std::pin::Pin;
 
@@ -68,21 +69,39 @@ pub trait Listener: 'static {
     }
 }
 
+/// A [`Listener`] that knows who has connected, for services that are made for each connection,
+/// such as axum's `into_make_service_with_connect_info`; see [`MakeService`](super::MakeService).
+pub trait Addressed: Listener {
+    /// What is known of the peer: its [`SocketAddr`] for a [`TcpListener`].
+    type Address: 'static;
+
+    /// Returns what is known of the peer of a connection that was accepted.
+    fn address(&self, accepted: &Self::Accepted) -> Self::Address;
+}
+
 /// Small writes are sent at once (`TCP_NODELAY`).
 impl Listener for TcpListener {
-    type Accepted = TcpStream;
+    type Accepted = (TcpStream, SocketAddr);
     type Stream = TcpStream;
     type Opening = Ready<io::Result<TcpStream>>;
 
-    async fn accept(&self, site: &'static Location<'static>) -> io::Result<TcpStream> {
-        let (stream, _) = self.accept_at(site).await?;
+    async fn accept(&self, site: &'static Location<'static>) -> io::Result<Self::Accepted> {
+        let (stream, address) = self.accept_at(site).await?;
         // It fails for a connection that is gone, which the first read reports.
         let _ = stream.set_nodelay(true);
-        Ok(stream)
+        Ok((stream, address))
     }
 
-    fn open(&self, stream: TcpStream) -> Self::Opening {
+    fn open(&self, (stream, _): Self::Accepted) -> Self::Opening {
         ready(Ok(stream))
+    }
+}
+
+impl Addressed for TcpListener {
+    type Address = SocketAddr;
+
+    fn address(&self, (_, address): &Self::Accepted) -> SocketAddr {
+        *address
     }
 }
 
@@ -115,6 +134,21 @@ where
     fn open(&self, accepted: L::Accepted) -> Self::Opening {
         let (opening, handshake) = (self.listener.open(accepted), self.handshake.clone());
         Box::pin(async move { handshake(opening.await?).await })
+    }
+}
+
+/// The address is that of the connection below.
+impl<L, F, H, S> Addressed for WithHandshake<L, F>
+where
+    L: Addressed,
+    F: Fn(L::Stream) -> H + Clone + 'static,
+    H: Future<Output = io::Result<S>> + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    type Address = L::Address;
+
+    fn address(&self, accepted: &Self::Accepted) -> L::Address {
+        self.listener.address(accepted)
     }
 }
 

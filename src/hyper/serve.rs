@@ -17,6 +17,7 @@ use slab::Slab;
 use super::connection::{Http, Versions, serve_connection};
 use super::link::{Limits, Link, Stage};
 use super::listener::Listener;
+use super::make_service::MakeService;
 use super::runtime::{HyperExecutor, HyperTimer};
 use super::serve_error::ServeError;
 use super::service::IntoService;
@@ -26,7 +27,8 @@ use crate::sys;
 use crate::time;
 
 /// Serves HTTP/1 and HTTP/2 on a listener: with a service of hyper, or one of tower, such as an
-/// `axum::Router`.
+/// `axum::Router`, or with one that is [made for each connection](MakeService), such as axum's
+/// `into_make_service_with_connect_info`.
 ///
 /// The returned [`Serve`] is a future that begins with its first poll; its methods set options.
 /// Each connection is a task of the loop, with a clone of the service. The version of HTTP is found
@@ -34,6 +36,25 @@ use crate::time;
 ///
 /// The service need not be `Send`. For handlers of axum, which must be, [`Local`](crate::Local)
 /// wraps state and futures of the loop.
+///
+/// # Layers
+///
+/// A layer of tower or tower-http works on the bare loop unless it asks for a timer or a task of
+/// tokio. These need [the runtime inside the loop](crate::tokio), feature `tokio-rt`; without it
+/// they panic with "there is no reactor running".
+///
+/// | layer or service | needs | on the bare loop |
+/// |---|---|---|
+/// | `timeout` of tower and tower-http | a timer | [`TimeoutLayer`](super::TimeoutLayer) |
+/// | `RequestBodyTimeoutLayer`, that of responses | a timer | [`timeout`](time::timeout) |
+/// | `rate_limit`, `hedge`, backoff of `retry` | a timer | [`sleep`](time::sleep()) |
+/// | `Sse::keep_alive` of axum | a timer | a stream with an [`interval`](time::interval) |
+/// | `buffer`, `spawn_ready` | a task | `concurrency_limit`, and a clone of the service |
+/// | `ServeDir`, `ServeFile` | threads for files | [`fs`](crate::fs) in a handler |
+///
+/// All others that tower and tower-http have need no runtime, among them `concurrency_limit`,
+/// `load_shed`, `filter`, `map_*`, `catch_panic`, `compression`, `cors`, `limit`, `set_header`,
+/// `sensitive_headers`, `trace` and `validate_request`.
 ///
 /// # Errors
 ///
@@ -86,10 +107,14 @@ use crate::time;
 pub fn serve<L, S, Kind>(listener: L, service: S) -> Serve<L>
 where
     L: Listener,
-    S: IntoService<Kind> + Clone,
-    Kind: 'static,
+    S: MakeService<L, Kind>,
 {
-    Serve::new(listener, move |_| service.clone(), Location::caller())
+    let open = move |listener: &L, accepted: L::Accepted| {
+        let service = service.make(listener, &accepted);
+        let opening = listener.open(accepted);
+        async move { Ok((opening.await?, service.await?)) }
+    };
+    Serve::new::<_, S::Service, S::Kind>(listener, open, Location::caller())
 }
 
 /// Serves with a service of its own for each connection; see [`serve`].
@@ -137,7 +162,16 @@ where
     S: IntoService<Kind>,
     Kind: 'static,
 {
-    Serve::new(listener, make, Location::caller())
+    let make = Rc::new(make);
+    let open = move |listener: &L, accepted: L::Accepted| {
+        let (opening, make) = (listener.open(accepted), make.clone());
+        async move {
+            let stream = opening.await?;
+            let service = make(&stream);
+            Ok((stream, service))
+        }
+    };
+    Serve::new::<_, S, Kind>(listener, open, Location::caller())
 }
 
 /// The future of [`serve`] and [`serve_with`], and its options.
@@ -159,7 +193,7 @@ enum State<L: Listener> {
 struct Settings<L: Listener> {
     listener: L,
     /// Spawns the task of a connection.
-    start: Start<L::Opening>,
+    start: Start<L>,
     http: Http,
     limits: Limits,
     most: usize,
@@ -169,23 +203,27 @@ struct Settings<L: Listener> {
     site: Site,
 }
 
-type Start<Opening> = Box<dyn Fn(Opening, Member, Rc<Http>, Observer)>;
+type Start<L> = Box<dyn Fn(&L, <L as Listener>::Accepted, Member, Rc<Http>, Observer)>;
 
 type Observer = Rc<dyn Fn(ServeError)>;
 
 impl<L: Listener> Serve<L> {
-    fn new<S, Kind>(listener: L, make: impl Fn(&L::Stream) -> S + 'static, site: Site) -> Self
+    /// `open` makes a connection and its service ready.
+    fn new<Opening, S, Kind>(
+        listener: L,
+        open: impl Fn(&L, L::Accepted) -> Opening + 'static,
+        site: Site,
+    ) -> Self
     where
+        Opening: Future<Output = io::Result<(L::Stream, S)>> + 'static,
         S: IntoService<Kind>,
         Kind: 'static,
     {
-        let make = Rc::new(make);
-        let start = move |opening, member: Member, http, observer: Observer| {
-            let make = make.clone();
+        let start = move |listener: &L, accepted, member: Member, http, observer: Observer| {
+            let opening = open(listener, accepted);
             let connection = async move {
                 let link = member.link.clone();
-                let service = |stream: &L::Stream| make(stream);
-                let served = serve_connection(opening, service, http, link, site).await;
+                let served = serve_connection(opening, http, link, site).await;
                 drop(member);
                 if let Err(error) = served {
                     observer(error);
@@ -372,8 +410,7 @@ async fn run<L: Listener>(settings: Settings<L>) -> io::Result<()> {
             Either::Right((Ok(accepted), _)) => {
                 errors = 0;
                 let member = server.admit(Link::new(handle.clone(), settings.limits));
-                let opening = listener.open(accepted);
-                start(opening, member, http.clone(), observer.clone());
+                start(&listener, accepted, member, http.clone(), observer.clone());
             }
             Either::Right((Err(error), _)) if sys::socket::is_of_listener(&error) => {
                 break Err(error);
@@ -414,14 +451,19 @@ impl Server {
                 self.waker.take();
                 return Poll::Ready(());
             }
-            *self.waker.borrow_mut() = Some(cx.waker().clone());
+            // The drop of a waker may be user code: it does not run under the borrow.
+            let before = self.waker.replace(Some(cx.waker().clone()));
+            drop(before);
             Poll::Pending
         })
         .await;
     }
 
     fn set_stage(&self, stage: Stage) {
-        for (_, link) in &*self.links.borrow() {
+        // The wake of a connection may be user code, which ends another one.
+        let clone = |(_, link): (usize, &Rc<Link>)| link.clone();
+        let links: Vec<_> = self.links.borrow().iter().map(clone).collect();
+        for link in links {
             link.set_stage(stage);
         }
     }

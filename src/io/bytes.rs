@@ -166,7 +166,32 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let result = ready!(self.poll_with(direction, cx, &mut operation));
+        if !self.may_try(direction) {
+            return self.wait_in_slot(direction, cx).map(Err);
+        }
+        match self.call(&mut operation) {
+            Ok(count) => {
+                self.note_count(direction, asked, count);
+                Poll::Ready(Ok(count))
+            }
+            Err(error) => self.poll_transfer_after(error, direction, cx, asked, &mut operation),
+        }
+    }
+
+    /// Handles the error of a first attempt. It is a function of its own so that the path of a
+    /// successful transfer stays small enough to be inlined.
+    #[cold]
+    #[inline(never)]
+    fn poll_transfer_after(
+        &self,
+        error: io::Error,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        asked: usize,
+        operation: &mut impl FnMut(&T) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let poll_ready = || self.poll_ready(direction, cx);
+        let result = ready!(self.poll_after(error, direction, operation, poll_ready));
         self.note_transfer(direction, asked, &result);
         Poll::Ready(result)
     }
@@ -182,7 +207,7 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let result = self.attempt(direction, &mut operation);
+        let result = self.try_with(direction, &mut operation);
         self.note_transfer(direction, asked, &result);
         result
     }
@@ -197,18 +222,41 @@ impl<T: AsSource> Source<T> {
         &self,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.attempt(Direction::Read, &mut operation)
+        self.try_with(Direction::Read, &mut operation)
+    }
+
+    /// Attempts a writing operation.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock), and the errors of `operation`.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_write_with<R>(
+        &self,
+        mut operation: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.try_with(Direction::Write, &mut operation)
     }
 
     /// Updates the readiness after an attempt. After EOF or an error the stream is not active any
     /// more, even before the callback that delivers it has returned; the readiness stays.
-    #[inline(always)]
     fn note_transfer(&self, direction: Direction, asked: usize, result: &io::Result<usize>) {
-        match *result {
-            Ok(count) if count >= asked => {}
-            Ok(count @ 1..) if count < MOST_PER_CALL => self.state.clear_after_partial(direction),
-            Ok(1..) => {}
-            Ok(0) | Err(_) => self.count_waits(),
+        match result {
+            Ok(count) => self.note_count(direction, asked, *count),
+            Err(_) => self.count_waits(),
+        }
+    }
+
+    /// Updates the readiness after an attempt that has moved `count` bytes.
+    #[inline(always)]
+    fn note_count(&self, direction: Direction, asked: usize, count: usize) {
+        if count >= asked {
+            return;
+        }
+        if count == 0 {
+            self.count_waits();
+        } else if count < MOST_PER_CALL {
+            self.state.clear_after_partial(direction);
         }
     }
 }
@@ -230,55 +278,43 @@ fn total_len(lengths: impl Iterator<Item = usize>) -> usize {
         .fold(0, usize::saturating_add)
 }
 
-/// How a shuffled loop cuts reads and writes short. On other loops the answer is always all bytes.
-#[cfg(feature = "test-util")]
+/// How a way to wait cuts reads and writes short. The kernel leaves them as they are.
 impl<T: AsSource> Source<T> {
     /// Returns how many of `asked` bytes a polled attempt may move. If the attempt would block, the
     /// source is not ready any more.
     #[inline(always)]
-    fn nibble(&self, direction: Direction, asked: usize) -> usize {
-        if self.state.is_shuffled.get() {
-            self.ask_to_nibble(direction, asked)
-        } else {
-            asked
-        }
-    }
-
-    #[cold]
-    fn ask_to_nibble(&self, direction: Direction, asked: usize) -> usize {
-        if asked == 0 || !self.state.is_ready(direction) {
-            return asked;
-        }
-        let most = self.loop_core().nibble(&self.state, direction, asked);
-        self.state.was_asked.set(most.is_some());
-        most.unwrap_or(asked)
+    fn most(&self, direction: Direction, asked: usize) -> usize {
+        self.ask_bytes(direction, asked).unwrap_or(asked)
     }
 
     /// Returns how many of `asked` bytes an attempt may move that does not wait.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if the loop is told so.
-    fn try_nibble(&self, direction: Direction, asked: usize) -> io::Result<usize> {
-        let is_asked = self.state.is_shuffled.get() && asked > 0 && self.state.is_ready(direction);
-        if !is_asked {
-            return Ok(asked);
-        }
-        let most = self.loop_core().nibble(&self.state, direction, asked);
+    /// `WouldBlock` if the way to wait decides so.
+    fn try_most(&self, direction: Direction, asked: usize) -> io::Result<usize> {
+        let most = self.ask_bytes(direction, asked);
         most.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+
+    #[inline(always)]
+    fn ask_bytes(&self, direction: Direction, asked: usize) -> Option<usize> {
+        if !self.state.is_asked() || asked == 0 || !self.state.is_ready(direction) {
+            return Some(asked);
+        }
+        self.loop_core()
+            .ask_attempt(&self.state, direction, Some(asked))
     }
 }
 
 /// Returns the start of the first buffer that is not empty, if an attempt may move `most` bytes
 /// only.
-#[cfg(feature = "test-util")]
 fn cut<'a>(buffers: &'a [IoSlice<'_>], asked: usize, most: usize) -> Option<&'a [u8]> {
     let first = buffers.iter().find(|buffer| !buffer.is_empty())?;
     (most < asked).then(|| &first[..most.min(first.len())])
 }
 
 /// Returns the start of the first buffer that is not empty; see [`cut`].
-#[cfg(feature = "test-util")]
 fn cut_mut<'a>(
     buffers: &'a mut [IoSliceMut<'_>],
     asked: usize,
@@ -299,9 +335,8 @@ where
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        #[cfg(feature = "test-util")]
         let buffer = {
-            let most = self.nibble(Direction::Read, buffer.len());
+            let most = self.most(Direction::Read, buffer.len());
             &mut buffer[..most]
         };
         self.poll_transfer(Direction::Read, cx, buffer.len(), |mut io| io.read(buffer))
@@ -313,8 +348,7 @@ where
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
-        #[cfg(feature = "test-util")]
-        if let Some(first) = cut_mut(buffers, asked, self.nibble(Direction::Read, asked)) {
+        if let Some(first) = cut_mut(buffers, asked, self.most(Direction::Read, asked)) {
             return self.poll_transfer(Direction::Read, cx, first.len(), |mut io| io.read(first));
         }
         self.poll_transfer(Direction::Read, cx, asked, |mut io| {
@@ -333,15 +367,13 @@ where
     where
         T: Receive,
     {
-        #[cfg(feature = "test-util")]
-        buffer.truncate(self.nibble(Direction::Read, buffer.len()));
+        buffer.truncate(self.most(Direction::Read, buffer.len()));
         self.poll_transfer(Direction::Read, cx, buffer.len(), |io| buffer.receive(io))
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        #[cfg(feature = "test-util")]
         let buffer = {
-            let most = self.try_nibble(Direction::Read, buffer.len())?;
+            let most = self.try_most(Direction::Read, buffer.len())?;
             &mut buffer[..most]
         };
         self.try_transfer(Direction::Read, buffer.len(), |mut io| io.read(buffer))
@@ -349,8 +381,7 @@ where
 
     pub(crate) fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
-        #[cfg(feature = "test-util")]
-        if let Some(first) = cut_mut(buffers, asked, self.try_nibble(Direction::Read, asked)?) {
+        if let Some(first) = cut_mut(buffers, asked, self.try_most(Direction::Read, asked)?) {
             return self.try_transfer(Direction::Read, first.len(), |mut io| io.read(first));
         }
         self.try_transfer(Direction::Read, asked, |mut io| io.read_vectored(buffers))
@@ -367,8 +398,7 @@ where
         cx: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
-        #[cfg(feature = "test-util")]
-        let buffer = &buffer[..self.nibble(Direction::Write, buffer.len())];
+        let buffer = &buffer[..self.most(Direction::Write, buffer.len())];
         self.poll_transfer(Direction::Write, cx, buffer.len(), |mut io| {
             io.write(buffer)
         })
@@ -380,8 +410,7 @@ where
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
-        #[cfg(feature = "test-util")]
-        if let Some(first) = cut(buffers, asked, self.nibble(Direction::Write, asked)) {
+        if let Some(first) = cut(buffers, asked, self.most(Direction::Write, asked)) {
             return self.poll_transfer(Direction::Write, cx, first.len(), |mut io| io.write(first));
         }
         self.poll_transfer(Direction::Write, cx, asked, |mut io| {
@@ -400,15 +429,13 @@ where
     }
 
     pub(crate) fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
-        #[cfg(feature = "test-util")]
-        let buffer = &buffer[..self.try_nibble(Direction::Write, buffer.len())?];
+        let buffer = &buffer[..self.try_most(Direction::Write, buffer.len())?];
         self.try_transfer(Direction::Write, buffer.len(), |mut io| io.write(buffer))
     }
 
     pub(crate) fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let asked = total_len(buffers.iter().map(|buffer| buffer.len()));
-        #[cfg(feature = "test-util")]
-        if let Some(first) = cut(buffers, asked, self.try_nibble(Direction::Write, asked)?) {
+        if let Some(first) = cut(buffers, asked, self.try_most(Direction::Write, asked)?) {
             return self.try_transfer(Direction::Write, first.len(), |mut io| io.write(first));
         }
         self.try_transfer(Direction::Write, asked, |mut io| io.write_vectored(buffers))

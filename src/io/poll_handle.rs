@@ -16,6 +16,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::poll_handles::PollState;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 use crate::sys::poller::{AsSource, PollEvents};
 
 /// Calls a callback in the poll phase while a descriptor or socket is ready: libuv's `uv_poll_t`,
@@ -60,8 +61,8 @@ use crate::sys::poller::{AsSource, PollEvents};
 /// ```
 pub struct PollHandle<T: AsSource + 'static> {
     core: HandleCore,
-    state: Rc<PollState>,
-    source: Rc<T>,
+    state: Bound<Rc<PollState>>,
+    source: Bound<Rc<T>>,
 }
 
 impl<T: AsSource + 'static> PollHandle<T> {
@@ -83,8 +84,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
         let state = PollState::new(core.header.clone(), &source);
         Ok(Self {
             core,
-            state,
-            source: Rc::new(source),
+            state: Bound::new(state),
+            source: Bound::new(Rc::new(source)),
         })
     }
 
@@ -117,8 +118,8 @@ impl<T: AsSource + 'static> PollHandle<T> {
                 let reported = state.take_reported();
                 let view = Self {
                     core: HandleCore::view(state.header.clone()),
-                    state,
-                    source,
+                    state: Bound::new(state),
+                    source: Bound::new(source),
                 };
                 callback(&view, reported);
             }

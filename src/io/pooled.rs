@@ -27,6 +27,7 @@ use crate::event_loop::ledger::jobs::Purpose;
 use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::pool::Class;
+use crate::raw::bound::Bound;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
 use crate::sys::poller::Interest;
@@ -97,7 +98,7 @@ enum PooledHandle {
 struct Unwatched {
     core: HandleCore,
     /// The header refers to it.
-    _name: Rc<Name>,
+    _name: Bound<Rc<Name>>,
 }
 
 impl Unwatched {
@@ -110,7 +111,10 @@ impl Unwatched {
         });
         let owner = Rc::downgrade(&name);
         core.header.belongs_to(owner);
-        Self { core, _name: name }
+        Self {
+            core,
+            _name: Bound::new(name),
+        }
     }
 }
 
@@ -409,7 +413,7 @@ mod tests {
     #[test]
     fn what_cannot_be_watched_is_a_handle_like_others() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        let mut event_loop = EventLoop::new().unwrap();
+        let event_loop = EventLoop::new().unwrap();
         let handle = event_loop.handle();
         let pooled = pooled_at(&handle, file.as_fd(), true);
         assert_eq!(handle.handles().len(), 1);

@@ -10,7 +10,7 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::when_ready::{Readiness, WhenReady};
 use crate::error::Error;
@@ -18,11 +18,10 @@ use crate::error::kinds::with_kind;
 use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
-#[cfg(feature = "net")]
-use crate::event_loop::io::connects::Connecting;
 use crate::event_loop::io::sources::{Direction, SourceState};
 use crate::executor::budget;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 use crate::raw::stack_poll;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
@@ -81,7 +80,7 @@ use crate::sys::poller::{
 /// ```
 pub struct Source<T: AsSource> {
     core: HandleCore,
-    pub(super) state: Rc<SourceState>,
+    pub(super) state: Bound<Rc<SourceState>>,
     /// `None` once the source is closed: through `AsyncWrite`, which keeps the handle, or on drop.
     pub(super) registration: Option<Registration<T>>,
 }
@@ -90,7 +89,7 @@ impl<T: AsSource> Source<T> {
     /// Notes that this source and another one are the ends of a pair.
     #[cfg(all(unix, feature = "net"))]
     pub(crate) fn pair_with(&self, other: &Self) {
-        self.state.pair_with(&other.state);
+        self.loop_core().note_pair(&self.state, &other.state);
     }
 
     /// Registers `source` with the loop.
@@ -124,7 +123,7 @@ impl<T: AsSource> Source<T> {
                 state.belongs_to_source(registration.raw(), interest);
                 Ok(Self {
                     core,
-                    state,
+                    state: Bound::new(state),
                     registration: Some(registration),
                 })
             }
@@ -148,7 +147,7 @@ impl<T: AsSource> Source<T> {
         Ok(Self {
             core,
             registration: Some(Registration::in_memory(loop_core.poller().clone(), source)),
-            state,
+            state: Bound::new(state),
         })
     }
 
@@ -343,31 +342,59 @@ impl<T: AsSource> Source<T> {
     pub(super) fn poll_with<R>(
         &self,
         direction: Direction,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        self.poll(direction, &mut operation, || {
-            self.wait_in_slot(direction, cx)
+        if !self.may_try(direction) {
+            return self.wait_in_slot(direction, cx).map(Err);
+        }
+        self.poll_attempts(direction, &mut operation, move || {
+            self.poll_ready(direction, cx)
         })
     }
 
-    /// Attempts `operation` while the source is ready. If it is not, or the attempt would block,
-    /// `wait` stores the waker.
-    // Inlined, so that a read or write that succeeds makes no call but the system call.
+    /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
+    /// until `poll_ready` is ready, and attempts again.
     #[inline(always)]
-    pub(super) fn poll<R>(
+    pub(super) fn poll_attempts<R>(
         &self,
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
-        mut wait: impl FnMut() -> Poll<io::Error>,
+        poll_ready: impl FnMut() -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<R>> {
-        while self.may_try(direction) {
-            match self.attempt(direction, operation) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => budget::give_back(),
-                done => return Poll::Ready(done),
+        match self.call(operation) {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(error) => self.poll_after(error, direction, operation, poll_ready),
+        }
+    }
+
+    /// Handles the error of an attempt: waits if it would block, and attempts again. It is a
+    /// function of its own so that the path of a successful operation stays small enough to be
+    /// inlined.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn poll_after<R>(
+        &self,
+        mut error: io::Error,
+        direction: Direction,
+        operation: &mut impl FnMut(&T) -> io::Result<R>,
+        mut poll_ready: impl FnMut() -> Poll<io::Result<()>>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    budget::give_back();
+                    self.state.clear_ready(direction);
+                    ready!(poll_ready())?;
+                }
+                _ => return Poll::Ready(Err(with_kind(error))),
+            }
+            match self.call(operation) {
+                Ok(value) => return Poll::Ready(Ok(value)),
+                Err(next) => error = next,
             }
         }
-        wait().map(Err)
     }
 
     /// Attempts `operation` once, whether or not the source is known to be ready.
@@ -376,40 +403,24 @@ impl<T: AsSource> Source<T> {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock), and then the direction is marked as not ready;
     /// otherwise the errors of `operation`.
-    #[inline(always)]
-    pub(crate) fn attempt<R>(
+    pub(crate) fn try_with<R>(
         &self,
         direction: Direction,
         operation: &mut impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         loop {
-            self.state.count_attempt();
-            let done = match &self.registration {
-                Some(registration) => operation(registration.get()),
-                None => Err(closed_end()),
+            let error = match self.call(operation) {
+                Err(error) => error,
+                done => return done,
             };
-            match done {
-                Ok(value) => return Ok(value),
-                Err(error) => {
-                    if let Some(error) = self.note_error(direction, error) {
-                        return Err(error);
-                    }
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    self.state.clear_ready(direction);
+                    return Err(error);
                 }
+                _ => return Err(with_kind(error)),
             }
-        }
-    }
-
-    /// Clears the readiness after an attempt that would block. Returns the error, or `None` if the
-    /// attempt was interrupted and is to be repeated.
-    #[cold]
-    fn note_error(&self, direction: Direction, error: io::Error) -> Option<io::Error> {
-        match error.kind() {
-            io::ErrorKind::Interrupted => None,
-            io::ErrorKind::WouldBlock => {
-                self.state.clear_ready(direction);
-                Some(error)
-            }
-            _ => Some(with_kind(error)),
         }
     }
 
@@ -443,8 +454,7 @@ impl<T: AsSource> Source<T> {
     /// left, which this takes.
     #[inline(always)]
     pub(super) fn may_try(&self, direction: Direction) -> bool {
-        #[cfg(feature = "test-util")]
-        if self.state.is_shuffled.get() && self.is_told_to_wait(direction) {
+        if self.state.is_asked() && self.has_to_wait(direction) {
             return false;
         }
         if stack_poll::holds_back(self.state.is_ready(direction)) {
@@ -454,15 +464,16 @@ impl<T: AsSource> Source<T> {
             && (budget::take() || self.core.handle.core().defer(&self.state, direction))
     }
 
-    /// Asks whether an attempt on a shuffled loop would block, unless it was asked about already.
-    #[cfg(feature = "test-util")]
+    /// Asks the way to wait whether an attempt would block.
     #[cold]
-    fn is_told_to_wait(&self, direction: Direction) -> bool {
+    pub(super) fn has_to_wait(&self, direction: Direction) -> bool {
         // Urgent data and hang-ups are no attempts, and their events come once.
         matches!(direction, Direction::Read | Direction::Write)
-            && !self.state.was_asked.take()
             && self.state.is_ready(direction)
-            && self.loop_core().would_block(&self.state, direction)
+            && self
+                .loop_core()
+                .ask_attempt(&self.state, direction, None)
+                .is_none()
     }
 
     /// Takes one operation from the budget of the running poll, for an operation without a system
@@ -512,10 +523,17 @@ impl<T: AsSource> Source<T> {
         }
     }
 
-    /// Notes that the source is being connected to `address`, as long as the result lives.
+    /// Notes that the source is being connected to `address`, until
+    /// [`end_connect`](Self::end_connect).
     #[cfg(feature = "net")]
-    pub(crate) fn note_connect(&self, address: std::net::SocketAddr) -> Connecting<'_> {
-        Connecting::new(self.loop_core(), self.state.key, address)
+    pub(crate) fn note_connect(&self, address: std::net::SocketAddr) {
+        self.loop_core().note_connect(self.state.key, address);
+    }
+
+    /// Notes that the source is connected, or was given up.
+    #[cfg(feature = "net")]
+    pub(crate) fn end_connect(&self) {
+        self.loop_core().end_connect(self.state.key);
     }
 
     /// Registers the source for writing, with the first write that has to wait.
@@ -527,6 +545,21 @@ impl<T: AsSource> Source<T> {
                 Poll::Pending
             }
             Err(error) => Poll::Ready(error),
+        }
+    }
+
+    /// Calls the operation once.
+    #[inline(always)]
+    pub(super) fn call<R>(&self, operation: &mut impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        if self.state.is_asked() {
+            self.loop_core().note_attempt(&self.state);
+        }
+        match &self.registration {
+            Some(registration) => operation(registration.get()),
+            None => Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "this end of the stream was closed",
+            )),
         }
     }
 
@@ -555,14 +588,6 @@ impl<T: AsSource> Source<T> {
     fn leave(&mut self) {
         drop(self.registration.take().map(Registration::leave));
     }
-}
-
-#[cold]
-fn closed_end() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::BrokenPipe,
-        "this end of the stream was closed",
-    )
 }
 
 /// The panic message for a stream without a descriptor: it was closed and its handle is still in

@@ -128,6 +128,12 @@ impl<S: Duplex> OwnedWriteHalf<S> {
         &self.stream
     }
 
+    /// Notes that the direction is shut down.
+    #[cfg(feature = "tokio-io")]
+    pub(crate) fn note_shutdown(&self) {
+        self.shutdown_on_drop.set(false);
+    }
+
     /// Drops the half without shutting down its direction.
     pub fn forget(self) {
         self.shutdown_on_drop.set(false);
@@ -145,6 +151,20 @@ impl<S: Duplex> OwnedWriteHalf<S> {
         self.shutdown_on_drop.set(false);
         drop(self);
         Rc::try_unwrap(read.stream).map_err(|_| unreachable!("a stream has two halves"))
+    }
+}
+
+/// Returns the whole stream.
+impl<S: Duplex> AsRef<S> for OwnedReadHalf<S> {
+    fn as_ref(&self) -> &S {
+        &self.stream
+    }
+}
+
+/// Returns the whole stream.
+impl<S: Duplex> AsRef<S> for OwnedWriteHalf<S> {
+    fn as_ref(&self) -> &S {
+        &self.stream
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::source::Source;
 use crate::event_loop::io::sources::Direction;
@@ -54,10 +54,10 @@ impl<'a, T: AsSource> Readiness<'a, T> {
 
     /// A function of its own, to keep the path of a ready source short.
     #[inline(never)]
-    fn wait(&mut self, waker: &Waker) -> Poll<io::Error> {
+    fn wait(&mut self, waker: &Waker) -> Poll<io::Result<()>> {
         let waiters = self.source.state.waiters(self.direction);
         self.waiting = Some(waiters.wait(self.waiting, waker));
-        self.source.begin_wait(self.direction)
+        Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
     }
 
     #[inline(always)]
@@ -88,7 +88,7 @@ impl<T: AsSource> Future for Readiness<'_, T> {
             }
             return Poll::Ready(Ok(()));
         }
-        self.wait(cx.waker()).map(Err)
+        self.wait(cx.waker())
     }
 }
 
@@ -131,7 +131,13 @@ where
             operation,
         } = self.get_mut();
         let (source, direction) = (readiness.source, readiness.direction);
-        source.poll(direction, operation, || readiness.wait(cx.waker()))
+        if !source.may_try(direction) {
+            ready!(readiness.wait(cx.waker()))?;
+        }
+        source.poll_attempts(direction, operation, || match source.may_try(direction) {
+            true => Poll::Ready(Ok(())),
+            false => readiness.wait(cx.waker()),
+        })
     }
 }
 

@@ -2,15 +2,19 @@
 //! that stay.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use crate::event_loop::api::handle::Handle;
-use crate::io::{AsSource, Source};
-use crate::phase;
+use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::io::{AsSource, Readiness, Source};
+use crate::phase::{self, PhaseFuture};
 use crate::site::Site;
 use crate::sys;
-use crate::time::sleep_at;
+use crate::time::{Sleep, sleep_at};
 
 /// The default backlog: connections that may wait for `accept`.
 pub(super) const BACKLOG: u32 = 1024;
@@ -30,6 +34,8 @@ pub(super) struct Accepted {
     failures: Cell<u32>,
     /// When the next attempt may be made, in the loop's time.
     rest_until: Cell<Option<Instant>>,
+    /// The pause of who polls without a future.
+    polled: Cell<Pause>,
 }
 
 impl Accepted {
@@ -37,29 +43,148 @@ impl Accepted {
     pub(super) fn is_resting(&self) -> bool {
         self.rest_until.get().is_some()
     }
+
+    /// Returns whether the turn that runs has had its connection.
+    fn is_of_this_turn(&self, handle: &LoopHandle) -> bool {
+        self.turn.get() == Some(handle.turns())
+    }
 }
 
-/// Accepts a connection of whatever kind of listener: at most one a turn, and none while the
-/// listener rests.
-pub(super) async fn accept_one<L: AsSource, C>(
-    listener: &Source<L>,
-    last: &Accepted,
-    site: Site,
-    accept: impl Fn(&L) -> io::Result<C>,
-) -> io::Result<C> {
-    let handle = listener.event_loop();
-    let accepted = loop {
-        rest(listener, last, site).await;
-        if last.turn.get() == Some(handle.turns()) {
-            phase::poll().await;
+/// A listener of whatever kind.
+pub(super) trait Accepts: Handle {
+    type Socket: AsSource;
+    /// What the socket accepts.
+    type Raw;
+    /// What it becomes on the loop.
+    type Connection;
+
+    fn parts(&self) -> (&Source<Self::Socket>, &Accepted);
+
+    fn accept_raw(socket: &Self::Socket) -> io::Result<Self::Raw>;
+
+    /// Puts a connection on the loop, on behalf of the caller at `site`.
+    fn open(&self, raw: Self::Raw, site: Site) -> io::Result<Self::Connection>;
+}
+
+/// What an accept waits for before it tries: at most one a turn, and none while the listener rests.
+#[derive(Default)]
+enum Pause {
+    #[default]
+    Over,
+    Turn(PhaseFuture),
+    /// Boxed, since it is rare.
+    Rest(Box<Sleep>),
+}
+
+impl Pause {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Over => return Poll::Ready(()),
+            Self::Turn(turn) => ready!(Pin::new(turn).poll(cx)),
+            Self::Rest(sleep) => ready!(Pin::new(&mut **sleep).poll(cx)),
         }
-        listener.readable().await?;
-        // Of several who wait, the first may have had this turn's, or may have met an error that
-        // stays.
-        if last.turn.get() == Some(handle.turns()) || last.rest_until.get().is_some() {
+        *self = Self::Over;
+        Poll::Ready(())
+    }
+}
+
+/// Accepts a connection.
+///
+/// # Cancel safety
+///
+/// Dropping the future loses no connection, and leaves a rest to the next one.
+pub(super) struct Accept<'a, L: Accepts> {
+    listener: &'a L,
+    readiness: Readiness<'a, L::Socket>,
+    pause: Pause,
+    site: Site,
+}
+
+impl<'a, L: Accepts> Accept<'a, L> {
+    pub(super) fn new(listener: &'a L, site: Site) -> Self {
+        Self {
+            listener,
+            readiness: listener.parts().0.readable(),
+            pause: Pause::Over,
+            site,
+        }
+    }
+
+    #[allow(dead_code, reason = "only the stream of TCP connections prints it")]
+    pub(super) fn listener(&self) -> &'a L {
+        self.listener
+    }
+}
+
+/// No part is ever pinned.
+impl<L: Accepts> Unpin for Accept<'_, L> {}
+
+impl<L: Accepts> Future for Accept<'_, L> {
+    type Output = io::Result<L::Connection>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self {
+            listener,
+            readiness,
+            pause,
+            site,
+        } = self.get_mut();
+        poll_with(*listener, pause, site, cx, |cx| {
+            Pin::new(&mut *readiness).poll(cx)
+        })
+    }
+}
+
+/// Accepts a connection for a caller that keeps no future: the source keeps its waker.
+pub(super) fn poll_accept<L: Accepts>(
+    listener: &L,
+    site: Site,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<L::Connection>> {
+    let (source, last) = listener.parts();
+    // Taken out: a waker that is cloned or dropped may run user code, which may poll as well.
+    let mut pause = last.polled.take();
+    let result = poll_with(listener, &mut pause, site, cx, |cx| {
+        source.poll_readable(cx)
+    });
+    last.polled.set(pause);
+    result
+}
+
+fn poll_with<L: Accepts>(
+    listener: &L,
+    pause: &mut Pause,
+    site: Site,
+    cx: &mut Context<'_>,
+    mut poll_readable: impl FnMut(&mut Context<'_>) -> Poll<io::Result<()>>,
+) -> Poll<io::Result<L::Connection>> {
+    let handle = listener.event_loop();
+    let (source, last) = listener.parts();
+    let accepted = loop {
+        ready!(pause.poll(cx));
+        if let Some(until) = last.rest_until.get() {
+            match until.checked_duration_since(handle.now()) {
+                Some(left) if !left.is_zero() => {
+                    let sleep = sleep_at(left, site);
+                    // A listener that does not keep the loop alive does not do so by resting.
+                    let sleep = if source.has_ref() {
+                        sleep
+                    } else {
+                        sleep.unref()
+                    };
+                    *pause = Pause::Rest(Box::new(sleep));
+                    continue;
+                }
+                _ => last.rest_until.set(None),
+            }
+        }
+        // Of several who wait, the first may have had this turn's.
+        if last.is_of_this_turn(&handle) {
+            *pause = Pause::Turn(phase::poll());
             continue;
         }
-        match listener.try_read_with(&accept) {
+        ready!(poll_readable(cx))?;
+        match source.try_read_with(L::accept_raw) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             accepted => break accepted,
         }
@@ -74,31 +199,12 @@ pub(super) async fn accept_one<L: AsSource, C>(
         Err(error) => {
             let failures = last.failures.get() + 1;
             last.failures.set(failures);
-            if would_fail_again(listener, error, failures, &accept) {
+            if would_fail_again(source, error, failures, L::accept_raw) {
                 last.rest_until.set(Some(handle.now() + REST));
             }
         }
     }
-    accepted
-}
-
-/// Waits until the listener has rested. A future that is given up meanwhile leaves the rest to the
-/// next one.
-async fn rest<L: AsSource>(listener: &Source<L>, last: &Accepted, site: Site) {
-    while let Some(until) = last.rest_until.get() {
-        let now = listener.event_loop().now();
-        if until <= now {
-            last.rest_until.set(None);
-            return;
-        }
-        let sleep = sleep_at(until - now, site);
-        // A listener that does not keep the loop alive does not do so by resting.
-        if listener.has_ref() {
-            sleep.await;
-        } else {
-            sleep.unref().await;
-        }
-    }
+    Poll::Ready(accepted.and_then(|raw| listener.open(raw, site)))
 }
 
 /// Deals with an error: whether the next attempt would meet it, too. Turns the waiting connections

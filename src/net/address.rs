@@ -4,10 +4,11 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
 use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use super::idna;
 use crate::blocking::Work;
-use crate::error::OsError;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
@@ -157,20 +158,83 @@ impl<T: Resolve + ?Sized> Resolve for &T {
     }
 }
 
-/// Resolves a target to at least one address.
+/// The future of the addresses of a target, of which there is at least one.
 ///
-/// `site` is the line that asked for it, if known.
-async fn resolve(target: impl ToAddresses, site: Option<Site>) -> io::Result<Vec<SocketAddr>> {
-    let addresses = match target.to_target() {
-        Target::Known(addresses) => addresses,
-        Target::Name(host, port) => lookup(host, port, site).await?,
-        Target::Malformed(text) => {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("{text:?} is not an address: expected `host:port`, as in \"127.0.0.1:80\""),
-            ));
+/// It is a type of its own in place of an async block, which would keep room for the target beside
+/// the lookup.
+pub(super) struct Resolving<T> {
+    state: State<T>,
+    /// The function that needs a loop, not only for a name.
+    function: Option<&'static str>,
+    /// The line that asked for it.
+    pub(super) site: Site,
+}
+
+enum State<T> {
+    Target(T),
+    /// Boxed, since few targets are names.
+    Lookup(Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>>>>),
+    Over,
+}
+
+impl<T: ToAddresses> Resolving<T> {
+    pub(super) fn new(target: T, site: Site) -> Self {
+        Self {
+            state: State::Target(target),
+            function: None,
+            site,
         }
-    };
+    }
+
+    /// Resolves the target of a function that needs a loop, on behalf of the caller at `site`.
+    pub(super) fn of(function: &'static str, target: T, site: Site) -> Self {
+        Self {
+            function: Some(function),
+            ..Self::new(target, site)
+        }
+    }
+}
+
+/// No part is ever pinned.
+impl<T> Unpin for Resolving<T> {}
+
+impl<T: ToAddresses> Future for Resolving<T> {
+    type Output = io::Result<Vec<SocketAddr>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let addresses = loop {
+            match &mut this.state {
+                State::Target(target) => {
+                    if let Some(function) = this.function {
+                        LoopHandle::current_for(function, Some(this.site));
+                    }
+                    match target.to_target() {
+                        Target::Known(addresses) => break Ok(addresses),
+                        Target::Name(host, port) => {
+                            let lookup = lookup(host, port, this.site);
+                            this.state = State::Lookup(Box::pin(lookup));
+                        }
+                        Target::Malformed(text) => break Err(malformed(&text)),
+                    }
+                }
+                State::Lookup(lookup) => break ready!(lookup.as_mut().poll(cx)),
+                State::Over => panic!("the addresses of a target were polled after their end"),
+            }
+        };
+        this.state = State::Over;
+        Poll::Ready(addresses.and_then(check_not_empty))
+    }
+}
+
+fn malformed(text: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{text:?} is not an address: expected `host:port`, as in \"127.0.0.1:80\""),
+    )
+}
+
+fn check_not_empty(addresses: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     if addresses.is_empty() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -181,25 +245,44 @@ async fn resolve(target: impl ToAddresses, site: Option<Site>) -> io::Result<Vec
 }
 
 /// Tries the addresses of a target in order and returns the first success, or the error of the last
-/// address, which names the address and the operation.
-pub(super) async fn first_of<T>(
-    operation: &'static str,
-    target: impl ToAddresses,
-    mut attempt: impl AsyncFnMut(SocketAddr) -> io::Result<T>,
-) -> io::Result<T> {
-    let mut last = None;
-    for address in resolve(target, None).await? {
-        match attempt(address).await {
-            Ok(made) => return Ok(made),
-            Err(error) => last = Some(OsError::wrap(error, operation, address)),
-        }
-    }
-    Err(last.expect("there is at least one address"))
+/// address.
+pub(super) struct FirstOf<T, F> {
+    addresses: Resolving<T>,
+    attempt: F,
 }
 
-async fn lookup(host: String, port: u16, site: Option<Site>) -> io::Result<Vec<SocketAddr>> {
+impl<T, F> FirstOf<T, F> {
+    /// `attempt` gets the site of `addresses` as well, and its error names the address.
+    pub(super) fn new(addresses: Resolving<T>, attempt: F) -> Self {
+        Self { addresses, attempt }
+    }
+}
+
+impl<T, F> Unpin for FirstOf<T, F> {}
+
+impl<T, F, R> Future for FirstOf<T, F>
+where
+    T: ToAddresses,
+    F: Fn(SocketAddr, Site) -> io::Result<R>,
+{
+    type Output = io::Result<R>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<R>> {
+        let addresses = ready!(Pin::new(&mut self.addresses).poll(cx))?;
+        let mut last = None;
+        for address in addresses {
+            match (self.attempt)(address, self.addresses.site) {
+                Ok(made) => return Poll::Ready(Ok(made)),
+                Err(error) => last = Some(error),
+            }
+        }
+        Poll::Ready(Err(last.expect("there is at least one address")))
+    }
+}
+
+async fn lookup(host: String, port: u16, site: Site) -> io::Result<Vec<SocketAddr>> {
     let question = check_host(&host)?;
-    let handle = LoopHandle::current_for("net::lookup_host", site);
+    let handle = LoopHandle::current_for("net::lookup_host", Some(site));
     #[cfg(feature = "test-util")]
     if let Some(wire) = handle.core().network() {
         // A host of the network in memory needs no resolver.
@@ -270,7 +353,7 @@ fn check_host(host: &str) -> io::Result<String> {
 /// ```
 #[track_caller]
 pub fn lookup_host(host: impl ToAddresses) -> impl Future<Output = io::Result<Vec<SocketAddr>>> {
-    resolve(host, Some(Location::caller()))
+    Resolving::new(host, Location::caller())
 }
 
 /// Resolves an address to a host name and a service name.

@@ -9,13 +9,14 @@ use std::rc::Rc;
 
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{AsSource, Source};
+use crate::raw::bound::Bound;
 use crate::sys::datagrams::{Address, Head, Rooms};
 use crate::sys::errno::Fault;
 use crate::wire::{Options, SocketId, Wire};
 
 /// A socket in memory. Clones share it, and the last one closes it.
 pub(super) struct Memory {
-    socket: Rc<Number>,
+    socket: Bound<Rc<Number>>,
 }
 
 struct Number {
@@ -42,7 +43,7 @@ impl Memory {
     fn new(handle: &LoopHandle, id: SocketId) -> Self {
         let handle = handle.clone();
         Self {
-            socket: Rc::new(Number { handle, id }),
+            socket: Bound::new(Rc::new(Number { handle, id })),
         }
     }
 
@@ -54,7 +55,7 @@ impl Memory {
     /// Returns another owner of the socket.
     pub(super) fn share(&self) -> Self {
         Self {
-            socket: self.socket.clone(),
+            socket: Bound::new(self.socket.clone()),
         }
     }
 
@@ -188,7 +189,7 @@ impl Memory {
 
     #[cold]
     pub(super) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
-        let Number { handle, id } = &*self.socket;
+        let Number { handle, id } = &**self.socket;
         handle.core().write_simulated(*id, [buffer].into_iter())
     }
 
@@ -197,7 +198,7 @@ impl Memory {
         if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Ok(0);
         }
-        let Number { handle, id } = &*self.socket;
+        let Number { handle, id } = &**self.socket;
         let buffers = buffers.iter().map(|buffer| &**buffer);
         handle.core().write_simulated(*id, buffers)
     }
@@ -231,7 +232,7 @@ impl Memory {
 
     #[cold]
     pub(super) fn send(&self, datagram: &[u8], to: Option<SocketAddr>) -> io::Result<usize> {
-        let Number { handle, id } = &*self.socket;
+        let Number { handle, id } = &**self.socket;
         handle.core().send_simulated(*id, datagram, to)
     }
 

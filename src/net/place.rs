@@ -4,6 +4,8 @@
 //! above is one for both places. Without the feature `test-util` there is one place, and a
 //! [`Place`] is the socket itself.
 
+mod packets;
+
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
@@ -13,10 +15,7 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 #[cfg(feature = "test-util")]
 use super::memory::Memory;
-use super::udp::UdpOptions;
 use crate::event_loop::api::loop_handle::LoopHandle;
-#[cfg(feature = "test-util")]
-use crate::event_loop::io::simulated::no_groups;
 use crate::io::Source;
 use crate::site::Site;
 use crate::sys;
@@ -40,6 +39,7 @@ macro_rules! either {
     };
 }
 pub(super) use either;
+pub use packets::Packets;
 
 /// The panic of a call that needs a descriptor.
 #[cfg(feature = "test-util")]
@@ -89,15 +89,22 @@ impl Place<Socket> {
         sys::socket::socket(domain, Type::STREAM, Some(Protocol::TCP)).map(Self::Kernel)
     }
 
-    /// Binds the socket, with `SO_REUSEADDR` set.
-    pub(super) fn bind(&self, address: SocketAddr) -> io::Result<()> {
+    /// Binds the socket, with `SO_REUSEADDR` set if `may_linger`.
+    pub(super) fn bind(&self, address: SocketAddr, may_linger: bool) -> io::Result<()> {
         either!(
             self,
             socket => {
-                sys::socket::allow_lingering_address(socket)?;
+                if may_linger {
+                    sys::socket::allow_lingering_address(socket)?;
+                }
                 socket.bind(&SockAddr::from(address))
             },
-            memory => memory.bind(address),
+            memory => {
+                if may_linger {
+                    memory.set(|options| options.reuse_address = true)?;
+                }
+                memory.bind(address)
+            },
         )
     }
 
@@ -141,6 +148,42 @@ impl Place<Socket> {
             socket => sys::socket::set_reuse_port(socket, reuse),
             memory => memory.set(|options| options.reuse_port = reuse),
         )
+    }
+
+    pub(super) fn reuse_port(&self) -> io::Result<bool> {
+        either!(
+            self,
+            socket => sys::socket::reuse_port(socket),
+            memory => memory.get(|options| options.reuse_port),
+        )
+    }
+
+    pub(super) fn reuse_address(&self) -> io::Result<bool> {
+        either!(
+            self,
+            socket => socket.reuse_address(),
+            memory => memory.get(|options| options.reuse_address),
+        )
+    }
+
+    pub(super) fn set_reuse_address(&self, reuse: bool) -> io::Result<()> {
+        either!(
+            self,
+            socket => socket.set_reuse_address(reuse),
+            memory => memory.set(|options| options.reuse_address = reuse),
+        )
+    }
+
+    pub(super) fn only_v6(&self) -> io::Result<bool> {
+        either!(
+            self,
+            socket => socket.only_v6(),
+            memory => memory.get(|options| options.only_v6),
+        )
+    }
+
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        either!(self, socket => socket.take_error(), memory => memory.take_error())
     }
 
     pub(super) fn set_only_v6(&self, only: bool) -> io::Result<()> {
@@ -324,6 +367,23 @@ impl StreamOptions<'_> {
         )
     }
 
+    /// Returns the type of service: that of IPv4, or the traffic class of IPv6.
+    pub(super) fn tos(&self, is_v6: bool) -> io::Result<u32> {
+        either!(
+            &self.0,
+            socket => sys::socket::tos(socket, is_v6),
+            memory => memory.get(|options| options.tos),
+        )
+    }
+
+    pub(super) fn set_tos(&self, tos: u32, is_v6: bool) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => sys::socket::set_tos(socket, tos, is_v6),
+            memory => memory.set(|options| options.tos = tos),
+        )
+    }
+
     pub(super) fn recv_buffer_size(&self) -> io::Result<usize> {
         either!(
             &self.0,
@@ -419,154 +479,3 @@ impl Acceptor {
 }
 
 impl_as_source!(Acceptor, |this| this.0.kernel());
-
-/// The socket of a [`UdpSocket`](super::UdpSocket). It is the type of what
-/// [`readable`](super::UdpSocket::readable) waits for, and has no use of its own.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop::io::Readiness;
-/// use phaseloop::net::{Packets, UdpSocket};
-///
-/// fn readable(socket: &UdpSocket) -> Readiness<'_, Packets> {
-///     socket.readable()
-/// }
-/// ```
-pub struct Packets(pub(super) Place<net::UdpSocket>);
-
-impl_as_source!(Packets, |this| this.0.kernel());
-
-impl Packets {
-    pub(super) fn from_std(socket: net::UdpSocket) -> Self {
-        Self(Place::Kernel(socket))
-    }
-
-    /// Creates a bound socket for a loop: in memory if the loop has a network there.
-    pub(super) fn bind(
-        handle: &LoopHandle,
-        address: SocketAddr,
-        options: UdpOptions,
-    ) -> io::Result<Self> {
-        #[cfg(feature = "test-util")]
-        if handle.core().network().is_some() {
-            let socket = Memory::udp(handle, address, |set| options.store(set))?;
-            return Ok(Self(Place::Memory(socket)));
-        }
-        let _ = handle;
-        let domain = Domain::for_address(address);
-        let socket = sys::socket::socket(domain, Type::DGRAM, Some(Protocol::UDP))?;
-        options.apply(&socket)?;
-        socket.bind(&SockAddr::from(address))?;
-        Ok(Self(Place::Kernel(socket.into())))
-    }
-
-    /// Puts the socket on the loop; see [`Source::new_stream`].
-    pub(super) fn open(self, handle: &LoopHandle, site: Site) -> io::Result<Source<Self>> {
-        #[cfg(feature = "test-util")]
-        if let Place::Memory(memory) = &self.0 {
-            let socket = memory.share();
-            return socket.open(Source::in_memory(handle, self, site)?, true);
-        }
-        Source::new_stream(handle, self, true, site)
-    }
-
-    pub(crate) fn connect(&self, address: SocketAddr) -> io::Result<()> {
-        either!(&self.0, socket => socket.connect(address), memory => memory.connect_udp(address))
-    }
-
-    pub(crate) fn disconnect(&self) -> io::Result<()> {
-        either!(
-            &self.0,
-            socket => sys::socket::disconnect(socket),
-            memory => memory.disconnect_udp(),
-        )
-    }
-
-    #[inline]
-    pub(super) fn send(&self, datagram: &[u8]) -> io::Result<usize> {
-        either!(&self.0, socket => socket.send(datagram), memory => memory.send(datagram, None))
-    }
-
-    #[inline]
-    pub(super) fn send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
-        either!(
-            &self.0,
-            socket => socket.send_to(datagram, address),
-            memory => memory.send(datagram, Some(address)),
-        )
-    }
-
-    #[inline]
-    pub(super) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        either!(
-            &self.0,
-            socket => sys::datagrams::recv(socket, buffer),
-            memory => memory.receive(buffer, false).map(|(count, ..)| count),
-        )
-    }
-
-    #[inline]
-    pub(super) fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        either!(
-            &self.0,
-            socket => sys::datagrams::recv_from(socket, buffer),
-            memory => memory.receive(buffer, false).map(|(count, _, from)| (count, from)),
-        )
-    }
-
-    pub(super) fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        either!(
-            &self.0,
-            socket => sys::datagrams::peek_from(socket, buffer),
-            memory => memory.receive(buffer, true).map(|(count, _, from)| (count, from)),
-        )
-    }
-
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
-        either!(&self.0, socket => socket.local_addr(), memory => memory.local_addr())
-    }
-
-    pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        either!(&self.0, socket => socket.peer_addr(), memory => memory.peer_addr())
-    }
-
-    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
-        either!(&self.0, socket => socket.take_error(), memory => memory.take_error())
-    }
-
-    pub(super) fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
-        either!(
-            &self.0,
-            socket => socket.set_broadcast(broadcast),
-            _memory => if broadcast { Err(no_groups()) } else { Ok(()) },
-        )
-    }
-
-    pub(super) fn set_ttl_v4(&self, ttl: u32) -> io::Result<()> {
-        either!(&self.0, socket => socket.set_ttl(ttl), memory => memory.set_ttl(ttl))
-    }
-
-    pub(super) fn set_ttl_v6(&self, ttl: u32) -> io::Result<()> {
-        either!(
-            &self.0,
-            socket => SockRef::from(socket).set_unicast_hops_v6(ttl),
-            memory => memory.set_ttl(ttl),
-        )
-    }
-
-    /// Returns the options of multicast.
-    ///
-    /// # Errors
-    ///
-    /// `Unsupported` if the socket is in memory.
-    pub(super) fn multicast(&self) -> io::Result<SockRef<'_>> {
-        either!(&self.0, socket => Ok(SockRef::from(socket)), _memory => Err(no_groups()))
-    }
-}
-
-impl fmt::Debug for Packets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Packets").field(&self.0).finish()
-    }
-}

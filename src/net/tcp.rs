@@ -1,5 +1,6 @@
 //! TCP: streams, listeners, and sockets that are configured before they connect or listen.
 
+mod connect;
 mod keepalive;
 mod listener;
 mod socket;

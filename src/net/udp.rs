@@ -2,6 +2,8 @@
 
 mod batch;
 mod options;
+mod peek;
+mod settings;
 mod socket;
 
 pub use batch::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut};

@@ -32,8 +32,9 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 use std::path::Path;
+use std::task::{Context, Poll};
 
-use super::accept::{Accepted, accept_one};
+use super::accept::{self, Accept, Accepted, Accepts};
 use crate::blocking::Work;
 use crate::error::OsError;
 use crate::event_loop::api::handle::{Close, impl_handle, sealed};
@@ -101,11 +102,22 @@ impl NamedPipeListener {
     }
 
     /// Accepts on behalf of the caller at `site`.
-    pub(crate) async fn accept_at(&self, site: Site) -> io::Result<NamedPipeStream> {
-        let accept = |listener: &PipeListener| listener.accept();
-        let end = accept_one(&self.source, &self.accepted, site, accept).await?;
-        let handle = crate::event_loop::api::handle::Handle::event_loop(self);
-        NamedPipeStream::register(&handle, end, site)
+    pub(crate) fn accept_at(
+        &self,
+        site: Site,
+    ) -> impl Future<Output = io::Result<NamedPipeStream>> {
+        Accept::new(self, site)
+    }
+
+    /// Polls [`accept`](Self::accept). The listener keeps the waker of the last call, so that a
+    /// caller which keeps no future is woken when a connection arrives.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`accept`](Self::accept).
+    #[track_caller]
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<NamedPipeStream>> {
+        accept::poll_accept(self, Location::caller(), cx)
     }
 
     #[doc(hidden)]
@@ -124,6 +136,25 @@ impl NamedPipeListener {
     /// Closes the listener at once. The close completes in the closing phase; see [`Close`].
     pub fn close(self) -> Close {
         self.source.close()
+    }
+}
+
+impl Accepts for NamedPipeListener {
+    type Socket = PipeListener;
+    type Raw = PipeEnd;
+    type Connection = NamedPipeStream;
+
+    fn parts(&self) -> (&Source<PipeListener>, &Accepted) {
+        (&self.source, &self.accepted)
+    }
+
+    fn accept_raw(socket: &PipeListener) -> io::Result<PipeEnd> {
+        socket.accept()
+    }
+
+    fn open(&self, end: PipeEnd, site: Site) -> io::Result<NamedPipeStream> {
+        let handle = crate::event_loop::api::handle::Handle::event_loop(self);
+        NamedPipeStream::register(&handle, end, site)
     }
 }
 

@@ -14,7 +14,8 @@ use crate::site::Site;
 /// run.
 ///
 /// It is [`check()`] under another name, and Node's `await setImmediate()`.
-/// [`yield_now`](crate::task::yield_now) yields within the turn.
+/// [`yield_now`](crate::task::yield_now) goes on in the poll phase, and
+/// [`yield_microtask`](crate::task::yield_microtask) within the drain.
 ///
 /// # Cancel safety
 ///
@@ -28,14 +29,14 @@ use crate::site::Site;
 ///
 /// ```
 /// use std::{cell::RefCell, rc::Rc};
-/// use phaseloop::{spawn, task::{yield_now, yield_now_immediate}};
+/// use phaseloop::{spawn, task::{yield_microtask, yield_now_immediate}};
 ///
 /// let log = Rc::new(RefCell::new(Vec::new()));
 /// let other = log.clone();
 /// phaseloop::run(async {
 ///     spawn(async move {
 ///         for _ in 0..3 {
-///             yield_now().await;
+///             yield_microtask().await;
 ///             other.borrow_mut().push("microtask");
 ///         }
 ///     }).detach();

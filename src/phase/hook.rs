@@ -17,6 +17,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::phases::hooks::{HookState, Hooks};
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
+use crate::raw::bound::Bound;
 
 /// Runs once a turn before the prepare hooks. The loop does not wait in the poll phase while an
 /// idle hook is started.
@@ -96,7 +97,7 @@ hook_phase!(CheckHooks, Check);
 /// ```
 pub struct Hook<P: HookPhase> {
     core: HandleCore,
-    state: Rc<HookState>,
+    state: Bound<Rc<HookState>>,
     phase: PhantomData<P>,
 }
 
@@ -107,7 +108,7 @@ impl<P: HookPhase> Hook<P> {
     pub fn new(handle: &LoopHandle) -> Self {
         let core = handle.open(P::KIND, Location::caller());
         Self {
-            state: HookState::new(core.header.clone(), P::PHASE),
+            state: Bound::new(HookState::new(core.header.clone(), P::PHASE)),
             core,
             phase: PhantomData,
         }
@@ -161,7 +162,7 @@ impl<P: HookPhase> Hook<P> {
     fn view(state: Rc<HookState>) -> Self {
         Self {
             core: HandleCore::view(state.header.clone()),
-            state,
+            state: Bound::new(state),
             phase: PhantomData,
         }
     }

@@ -13,8 +13,9 @@
 //! [`Builder::ignore_environment`](crate::Builder::ignore_environment). A value that cannot be
 //! parsed is named in one line on standard error, and has no other effect.
 //!
-//! A new variable needs a field of [`Environment`], a line in [`VARIABLES`], and a line in the
-//! table above.
+//! A new variable needs a field of [`Environment`], a line in [`VARIABLES`], a line in the table
+//! above, and its name in `off.rs`: a program without the feature `probe` prints that the variables
+//! have no effect.
 
 use std::borrow::Cow;
 use std::env;

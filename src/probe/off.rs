@@ -1,13 +1,39 @@
 //! The probe without the feature `probe`: it has no sinks, and its guards do nothing.
 
+use std::env;
 use std::marker::PhantomData;
+use std::sync::Once;
 
 use super::area::Area;
 use super::switch::{Activity, Modes, Origin};
 use crate::clock::Clock;
 use crate::phase_order::Phase;
 use crate::site::Site;
+use crate::stderr;
+use crate::sys::privilege;
 use crate::task_info::Info;
+
+/// The variables of `environment.rs`, which is not compiled.
+const VARIABLES: [&str; 5] = [
+    "PHASELOOP_TRACE",
+    "PHASELOOP_SLOW",
+    "PHASELOOP_WATCHDOG",
+    "PHASELOOP_REPORT",
+    "PHASELOOP_DEBUG",
+];
+
+/// Prints a line if the environment asks for what this program cannot do.
+#[cold]
+fn warn_of_variables() {
+    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let names: Vec<_> = VARIABLES.into_iter().filter(is_set).collect();
+    if !names.is_empty() && !privilege::is_elevated() {
+        let names = names.join(", ");
+        stderr::print(format_args!(
+            "phaseloop: no effect of {names}: the program is built without the feature `probe` of phaseloop"
+        ));
+    }
+}
 
 /// A probe without sinks.
 pub(crate) struct Probe;
@@ -40,6 +66,8 @@ impl Sinks {
 )]
 impl Probe {
     pub(crate) fn new(_: Sinks, _: &Modes, _: &Clock) -> Self {
+        static WARNED: Once = Once::new();
+        WARNED.call_once(warn_of_variables);
         Self
     }
 

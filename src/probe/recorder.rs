@@ -182,7 +182,9 @@ impl Recorder {
     /// `f` runs on the owner thread, before the loop waits. It must not run the loop.
     #[must_use]
     pub fn on_slow(self, f: impl FnMut(&SlowPeriod) + 'static) -> Self {
-        *self.state.on_slow.borrow_mut() = Some(Box::new(f));
+        let before = self.state.on_slow.replace(Some(Box::new(f)));
+        // User code, which may use the recorder.
+        drop(before);
         self
     }
 
@@ -449,7 +451,10 @@ impl Recorder {
         match listener {
             Some(mut listener) => {
                 listener(&period);
-                self.state.on_slow.borrow_mut().get_or_insert(listener);
+                // Unless the listener has set another one.
+                if self.state.on_slow.borrow().is_none() {
+                    self.state.on_slow.replace(Some(listener));
+                }
             }
             None if prints_each => {}
             None => self.print(&period, span.1),

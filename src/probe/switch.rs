@@ -1,6 +1,6 @@
-//! The switch: what watches a loop, as the bits of one byte.
+//! The switch: what watches a loop, as the bits of one word.
 //!
-//! A loop that is not watched tests the byte once for each callback, poll, queued closure and turn,
+//! A loop that is not watched tests the word once for each callback, poll, queued closure and turn,
 //! and does nothing else for the sake of observation: no guard, no clock, no name. If a bit is set,
 //! the test leads to a cold twin, which serves whatever is switched on:
 //!
@@ -30,7 +30,9 @@
 //! panics to a handler (`event_loop/uncaught.rs`), [`Mode::CONTEXTS`] gives each activity its frame
 //! (`executor/contexts.rs`), and `Mode::KEPT` is set while a report takes a task that nothing has
 //! woken (`executor/unwoken.rs`). A loop whose only bit is the first is
-//! [not watched](Modes::is_unwatched): all but its callbacks take the plain path.
+//! [not watched](Modes::is_unwatched): all but its callbacks take the plain path. To all but the
+//! polls of tasks, [`Mode::GUARDED`] is no bit at all: another runtime surrounds these polls
+//! (`executor/guarded.rs`).
 
 use std::cell::Cell;
 
@@ -40,11 +42,11 @@ use crate::site::Site;
 
 /// The switch of one loop.
 #[derive(Default)]
-pub(crate) struct Modes(Cell<u8>);
+pub(crate) struct Modes(Cell<u32>);
 
 /// One bit of the switch.
 #[derive(Clone, Copy)]
-pub(crate) struct Mode(u8);
+pub(crate) struct Mode(u32);
 
 impl Mode {
     /// A handler receives panics.
@@ -69,23 +71,32 @@ impl Mode {
     /// A woken task is kept for the caller, in place of the lane.
     #[cfg(feature = "stacks")]
     pub(crate) const KEPT: Self = Self(1 << 7);
+    /// Another runtime surrounds the polls of tasks.
+    pub(crate) const GUARDED: Self = Self(1 << 8);
 }
 
 /// The modes that a sink of the probe belongs to.
-const SINKS: u8 =
+const SINKS: u32 =
     Mode::OBSERVED.0 | Mode::RECORDED.0 | Mode::MARKED.0 | Mode::LOGGED.0 | Mode::TRACED.0;
 
 impl Modes {
     /// Returns whether nothing is switched on.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        self.0.get() == 0
+        self.0.get() & !Mode::GUARDED.0 == 0
     }
 
     /// Returns whether nothing is switched on but a handler of panics: no sink is told, and no
     /// activity has a frame.
     #[inline(always)]
     pub(crate) fn is_unwatched(&self) -> bool {
+        self.0.get() & !(Mode::CONTAINED.0 | Mode::GUARDED.0) == 0
+    }
+
+    /// Returns whether a task is polled by the plain path: the loop is not watched, and nothing
+    /// surrounds the poll.
+    #[inline(always)]
+    pub(crate) fn has_plain_polls(&self) -> bool {
         self.0.get() & !Mode::CONTAINED.0 == 0
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::process::{ExitStatus, Output};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -18,6 +18,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::children::{ChildState, End};
 use crate::event_loop::io::wait_list::WaitKey;
 use crate::io::{PipeReader, PipeWriter};
+use crate::raw::bound::Bound;
 use crate::signal::SignalKind;
 use crate::sys::errno::cancelled;
 
@@ -63,7 +64,7 @@ pub struct Child {
     #[cfg(unix)]
     pub channel: Option<Channel>,
     core: HandleCore,
-    state: Rc<ChildState>,
+    state: Bound<Rc<ChildState>>,
     kill_on_drop: bool,
 }
 
@@ -76,7 +77,7 @@ impl Child {
             #[cfg(unix)]
             channel: None,
             core,
-            state,
+            state: Bound::new(state),
             kill_on_drop,
         }
     }
@@ -101,9 +102,11 @@ impl Child {
     /// # Cancel safety
     ///
     /// If the future is dropped, the child runs on, and `wait` can be called again.
-    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        drop(self.stdin.take());
-        self.exited().await
+    pub fn wait(&mut self) -> impl Future<Output = io::Result<ExitStatus>> {
+        Wait {
+            child: self,
+            waiting: None,
+        }
     }
 
     /// Returns a future for the exit of the child, which borrows nothing: the child can be waited
@@ -150,30 +153,57 @@ impl Child {
     /// # Cancel safety
     ///
     /// If the future is dropped, the output read so far is lost and the `Child` is dropped.
-    pub async fn wait_with_output(mut self) -> io::Result<Output> {
+    pub fn wait_with_output(self) -> impl Future<Output = io::Result<Output>> + Unpin {
+        Collecting {
+            exited: self.exited(),
+            child: Box::new(self),
+            status: None,
+            stdout: Collect::default(),
+            stderr: Collect::default(),
+        }
+    }
+
+    /// Waits as [`wait`](Self::wait) does, and keeps the child until then.
+    pub(super) fn wait_owned(mut self) -> impl Future<Output = io::Result<ExitStatus>> + Unpin {
         drop(self.stdin.take());
-        let mut stdout = Collect::new(self.stdout.take());
-        let mut stderr = Collect::new(self.stderr.take());
-        let mut status = pin!(self.exited());
-        let mut ended = None;
-        let status = poll_fn(|cx| {
-            if ended.is_none() {
-                if let Poll::Ready(status) = status.as_mut().poll(cx) {
-                    ended = Some(status?);
-                }
-            }
-            let is_read = [stdout.poll(cx)?, stderr.poll(cx)?];
-            match ended {
-                Some(status) if is_read.iter().all(Poll::is_ready) => Poll::Ready(Ok(status)),
-                _ => Poll::Pending,
-            }
-        });
-        let status = status.await.map_err(|error: io::Error| error)?;
-        Ok(Output {
-            status,
-            stdout: stdout.into_bytes(),
-            stderr: stderr.into_bytes(),
+        let (mut exited, child) = (self.exited(), Box::new(self));
+        poll_fn(move |cx| {
+            // The child is dropped with the future.
+            let _ = &child;
+            Pin::new(&mut exited).poll(cx)
         })
+    }
+
+    /// Kills the child, closes [`stdin`](Self::stdin) and waits until the child exits; see
+    /// [`start_kill`](Self::start_kill).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`start_kill`](Self::start_kill) and [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    ///
+    /// The signal is sent by the first poll. If the future is dropped later, the child ends
+    /// nevertheless, and [`wait`](Self::wait) returns its status.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let mut child = Command::new("sleep").arg("60").spawn()?;
+    ///     child.kill().await?;
+    ///     assert!(!child.try_wait()?.expect("it has exited").success());
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub async fn kill(&mut self) -> io::Result<()> {
+        self.start_kill()?;
+        self.wait().await?;
+        Ok(())
     }
 
     /// Sends SIGKILL to the child and does not wait for its exit. It succeeds if the child has
@@ -182,7 +212,7 @@ impl Child {
     /// # Errors
     ///
     /// Any OS error of `pidfd_send_signal`, `kill` or `TerminateProcess`.
-    pub fn kill(&self) -> io::Result<()> {
+    pub fn start_kill(&self) -> io::Result<()> {
         if self.state.look().is_some() {
             return Ok(());
         }
@@ -213,7 +243,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         if self.kill_on_drop {
             // The error is ignored: the child has exited, or was reaped by other code.
-            let _ = self.kill();
+            let _ = self.start_kill();
         }
         self.core.release();
         self.state.abandon(self.core.handle.core());
@@ -249,7 +279,7 @@ impl fmt::Debug for Child {
 /// phaseloop::block_on(async {
 ///     let child = Command::new("sleep").arg("60").spawn()?;
 ///     let exited = child.exited();
-///     child.kill()?;
+///     child.start_kill()?;
 ///     assert!(!exited.await?.success());
 ///     Ok(())
 /// })
@@ -267,20 +297,58 @@ impl Future for Exited {
     type Output = io::Result<ExitStatus>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
-        if let Some(end) = self.state.announced_end() {
-            self.waiting = None;
-            return Poll::Ready(end.result());
+        let Self {
+            handle,
+            state,
+            waiting,
+        } = &mut *self;
+        poll_exit(handle, state, waiting, cx)
+    }
+}
+
+/// Polls the exit of a child, with the key of the waker in the wait list.
+fn poll_exit(
+    handle: &LoopHandle,
+    state: &ChildState,
+    waiting: &mut Option<WaitKey>,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<ExitStatus>> {
+    if let Some(end) = state.announced_end() {
+        *waiting = None;
+        return Poll::Ready(end.result());
+    }
+    // A wait that had begun was cancelled by the end of its loop. One that begins now finds none.
+    if waiting.is_none() && handle.is_closed() {
+        return Poll::Ready(Err(io::Error::other(Error::LOOP_CLOSED)));
+    }
+    if state.is_closed() {
+        return Poll::Ready(Err(cancelled()));
+    }
+    *waiting = Some(state.wait(*waiting, cx.waker()));
+    Poll::Pending
+}
+
+/// Closes the input of a child and waits until it exits.
+struct Wait<'a> {
+    child: &'a mut Child,
+    waiting: Option<WaitKey>,
+}
+
+impl Future for Wait<'_> {
+    type Output = io::Result<ExitStatus>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
+        let Self { child, waiting } = &mut *self;
+        drop(child.stdin.take());
+        poll_exit(&child.core.handle, &child.state, waiting, cx)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.waiting.take() {
+            self.child.state.stop_waiting(key);
         }
-        // A wait that had begun was cancelled by the end of its loop. One that begins now finds
-        // none.
-        if self.waiting.is_none() && self.handle.is_closed() {
-            return Poll::Ready(Err(io::Error::other(Error::LOOP_CLOSED)));
-        }
-        if self.state.is_closed() {
-            return Poll::Ready(Err(cancelled()));
-        }
-        self.waiting = Some(self.state.wait(self.waiting, cx.waker()));
-        Poll::Pending
     }
 }
 
@@ -300,10 +368,46 @@ impl fmt::Debug for Exited {
     }
 }
 
+/// Waits until a child exits, and collects its output meanwhile.
+struct Collecting {
+    exited: Exited,
+    /// Boxed, so that the future is small.
+    child: Box<Child>,
+    status: Option<ExitStatus>,
+    stdout: Collect,
+    stderr: Collect,
+}
+
+impl Future for Collecting {
+    type Output = io::Result<Output>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Output>> {
+        let this = self.get_mut();
+        drop(this.child.stdin.take());
+        if this.status.is_none() {
+            if let Poll::Ready(status) = Pin::new(&mut this.exited).poll(cx) {
+                this.status = Some(status?);
+            }
+        }
+        let is_read = [
+            this.stdout.poll(&mut this.child.stdout, cx)?,
+            this.stderr.poll(&mut this.child.stderr, cx)?,
+        ];
+        match this.status {
+            Some(status) if is_read.iter().all(Poll::is_ready) => Poll::Ready(Ok(Output {
+                status,
+                stdout: this.stdout.take_bytes(),
+                stderr: this.stderr.take_bytes(),
+            })),
+            _ => Poll::Pending,
+        }
+    }
+}
+
 /// Reads a stream to EOF.
+#[derive(Default)]
 struct Collect {
-    /// `None` at EOF.
-    reader: Option<PipeReader>,
     /// What was read, and room for more.
     buffer: Vec<u8>,
     filled: usize,
@@ -313,18 +417,14 @@ impl Collect {
     /// The least room that is added.
     const ROOM: usize = 8 * 1024;
 
-    fn new(reader: Option<PipeReader>) -> Self {
-        Self {
-            reader,
-            buffer: Vec::new(),
-            filled: 0,
-        }
-    }
-
-    /// Reads available bytes. Ready at EOF.
+    /// Reads available bytes. Ready at EOF, when the reader is `None`.
     #[inline]
-    fn poll(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
-        while let Some(reader) = &mut self.reader {
+    fn poll(
+        &mut self,
+        stream: &mut Option<PipeReader>,
+        cx: &mut Context<'_>,
+    ) -> io::Result<Poll<()>> {
+        while let Some(reader) = stream {
             if self.filled == self.buffer.len() {
                 // It doubles, so that long output takes few, large reads. The room is filled with
                 // zeros once, not before each read: a pipe hands long output over in small pieces.
@@ -333,7 +433,7 @@ impl Collect {
             }
             let room = &mut self.buffer[self.filled..];
             match Pin::new(reader).poll_read(cx, room) {
-                Poll::Ready(Ok(0)) => self.reader = None,
+                Poll::Ready(Ok(0)) => *stream = None,
                 Poll::Ready(Ok(count)) => self.filled += count,
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => return Ok(Poll::Pending),
@@ -342,9 +442,9 @@ impl Collect {
         Ok(Poll::Ready(()))
     }
 
-    fn into_bytes(mut self) -> Vec<u8> {
+    fn take_bytes(&mut self) -> Vec<u8> {
         self.buffer.truncate(self.filled);
-        self.buffer
+        std::mem::take(&mut self.buffer)
     }
 }
 
@@ -361,14 +461,14 @@ mod tests {
     fn output_that_comes_in_pieces_is_not_cleared_again() {
         block_on(async {
             let (reader, mut writer) = pipe().unwrap();
-            let mut collect = Collect::new(Some(reader));
+            let (mut stream, mut collect) = (Some(reader), Collect::default());
             for piece in [b"one ", b"two "] {
                 writer.write_all(piece).await.unwrap();
                 // The reader waits for an event first.
                 while !collect.buffer[..collect.filled].ends_with(piece) {
                     poll_fn(|cx| {
                         let before = collect.filled;
-                        assert!(collect.poll(cx).unwrap().is_pending());
+                        assert!(collect.poll(&mut stream, cx).unwrap().is_pending());
                         match collect.filled > before {
                             true => Poll::Ready(()),
                             false => Poll::Pending,
@@ -382,8 +482,8 @@ mod tests {
                 rest.fill(7);
             }
             drop(writer);
-            poll_fn(|cx| collect.poll(cx).unwrap()).await;
-            assert_eq!(collect.into_bytes(), b"one two ");
+            poll_fn(|cx| collect.poll(&mut stream, cx).unwrap()).await;
+            assert_eq!(collect.take_bytes(), b"one two ");
         });
     }
 }

@@ -9,14 +9,17 @@ use std::fmt;
 use std::io;
 use std::panic::Location;
 use std::path::Path;
-use std::process::{self, ExitStatus, Output, Stdio};
+use std::pin::Pin;
+use std::process::{self, ExitStatus, Output};
+use std::task::{Context, Poll};
 
 use self::platform::Options;
 use super::child::Child;
+use super::stdio::Stdio;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{PipeReader, PipeWriter};
+use crate::io::{PipeReader, PipeWriter, pipe};
 use crate::keeper::Keeper;
 use crate::probe::Area;
 use crate::site::Site;
@@ -57,7 +60,12 @@ pub struct Command {
     has_stdin: bool,
     has_stdout: bool,
     has_stderr: bool,
+    /// Which of them are pipes that a start creates.
+    pipes: [bool; 3],
 }
+
+/// This side of the pipes of a child: its input, output and errors.
+type Pipes = (Option<PipeWriter>, Option<PipeReader>, Option<PipeReader>);
 
 impl Command {
     /// Creates a command for the program of this name or path. It has no arguments, and the
@@ -122,26 +130,32 @@ impl Command {
     /// `into_owned_fd` of a pipe restores its mode.
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
         self.has_stdin = true;
-        self.std.stdin(stdin);
+        let stdin = stdin.into();
+        self.pipes[0] = stdin.is_pipe;
+        self.std.stdin(stdin.std);
         self
     }
 
     /// Sets the child's standard output; see [`stdin`](Self::stdin).
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
         self.has_stdout = true;
-        self.std.stdout(stdout);
+        let stdout = stdout.into();
+        self.pipes[1] = stdout.is_pipe;
+        self.std.stdout(stdout.std);
         self
     }
 
     /// Sets the child's standard error; see [`stdin`](Self::stdin).
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
         self.has_stderr = true;
-        self.std.stderr(stderr);
+        let stderr = stderr.into();
+        self.pipes[2] = stderr.is_pipe;
+        self.std.stderr(stderr.std);
         self
     }
 
-    /// Sets whether the child is [killed](Child::kill) when its [`Child`] is dropped. The default
-    /// is `false`.
+    /// Sets whether the child is [killed](Child::start_kill) when its [`Child`] is dropped. The
+    /// default is `false`.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
         self
@@ -184,7 +198,7 @@ impl Command {
         let mut child = Child::new(core, state, self.kill_on_drop);
         let streams = streams.register(&mut child, site);
         if let Err(error) = streams.and_then(|()| extra.register(&mut child, site)) {
-            let _ = child.kill();
+            let _ = child.start_kill();
             return Err(cannot_start(error, &self.std));
         }
         Ok(child)
@@ -209,8 +223,7 @@ impl Command {
     #[must_use = "the program runs already; its end is known only to who awaits it"]
     #[inline]
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
-        let child = self.spawn();
-        async { child?.wait().await }
+        Started::new(self.spawn(), Child::wait_owned)
     }
 
     /// Starts a child at once; the future waits until it exits and collects its output. Of the
@@ -233,34 +246,53 @@ impl Command {
     #[must_use = "the program runs already; its end is known only to who awaits it"]
     #[inline]
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
-        let child = self.spawn_for_output();
-        async { child?.wait_with_output().await }
+        Started::new(self.spawn_for_output(), Child::wait_with_output)
     }
 
     #[track_caller]
     #[inline]
     fn spawn_for_output(&mut self) -> io::Result<Child> {
         if !self.has_stdin {
-            self.std.stdin(Stdio::null());
+            self.std.stdin(process::Stdio::null());
         }
         if !self.has_stdout {
-            self.std.stdout(Stdio::piped());
+            self.std.stdout(process::Stdio::piped());
         }
         if !self.has_stderr {
-            self.std.stderr(Stdio::piped());
+            self.std.stderr(process::Stdio::piped());
         }
         let child = self.spawn();
         // Restored: the next start may be a `spawn`, which inherits descriptors that were not set.
         if !self.has_stdin {
-            self.std.stdin(Stdio::inherit());
+            self.std.stdin(process::Stdio::inherit());
         }
         if !self.has_stdout {
-            self.std.stdout(Stdio::inherit());
+            self.std.stdout(process::Stdio::inherit());
         }
         if !self.has_stderr {
-            self.std.stderr(Stdio::inherit());
+            self.std.stderr(process::Stdio::inherit());
         }
         child
+    }
+
+    /// Creates the pipes that a child would have that could not be started: nothing is at their
+    /// other ends.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`pipe`](crate::io::pipe()).
+    #[doc(hidden)]
+    #[track_caller]
+    #[inline]
+    pub fn pipes_to_nobody(&self) -> io::Result<Pipes> {
+        let [stdin, stdout, stderr] = self.pipes;
+        let input = stdin.then(|| pipe().map(|(_, input)| input));
+        let output = |is_pipe: bool| is_pipe.then(|| pipe().map(|(output, _)| output));
+        Ok((
+            input.transpose()?,
+            output(stdout).transpose()?,
+            output(stderr).transpose()?,
+        ))
     }
 
     /// Returns the command of the standard library, to query the settings.
@@ -286,6 +318,36 @@ fn cannot_start(error: io::Error, command: &process::Command) -> io::Error {
         ..About::default()
     };
     OsError::wrap(fault.unwrap_or(error), "spawn", about)
+}
+
+/// The future of a child that was started, or was not.
+enum Started<F> {
+    Running(F),
+    Failed(Option<io::Error>),
+}
+
+impl<F> Started<F> {
+    fn new(child: io::Result<Child>, wait: impl FnOnce(Child) -> F) -> Self {
+        match child {
+            Ok(child) => Self::Running(wait(child)),
+            Err(error) => Self::Failed(Some(error)),
+        }
+    }
+}
+
+impl<T, F: Future<Output = io::Result<T>> + Unpin> Future for Started<F> {
+    type Output = io::Result<T>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        match self.get_mut() {
+            Self::Running(future) => Pin::new(future).poll(cx),
+            Self::Failed(error) => {
+                let error = error.take();
+                Poll::Ready(Err(error.expect("a future is polled until it is ready")))
+            }
+        }
+    }
 }
 
 /// This side of the child's streams.
@@ -346,6 +408,7 @@ impl From<process::Command> for Command {
             has_stdin: false,
             has_stdout: false,
             has_stderr: false,
+            pipes: [false; 3],
         }
     }
 }

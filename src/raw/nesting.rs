@@ -1,11 +1,10 @@
 //! Bounds on the stack use of long chains: of values of which each owns the next, and of calls of
 //! which each makes the next.
-#![allow(
-    unsafe_code,
-    reason = "the type of a join handle has a lifetime, but what it holds has none"
-)]
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+
+use super::unwind::Steps;
 
 /// The number of nested drops after which the next one is deferred.
 const DEEPEST_DROP: u32 = 32;
@@ -18,7 +17,7 @@ thread_local! {
     /// The number of nested calls of `drop_flat` on this thread.
     static DROPS: Cell<u32> = const { Cell::new(0) };
     /// The values that the outermost call drops at its end.
-    static DEFERRED: RefCell<Vec<Box<dyn Deferred>>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
     /// The number of nested calls of `call_nested` on this thread.
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
@@ -28,20 +27,6 @@ thread_local! {
 ///
 /// A chain of values that each drop the next one with this function uses a bounded amount of stack.
 pub fn drop_flat<T: 'static>(value: T) {
-    drop(Flat::new(value));
-}
-
-/// A value that is dropped later.
-pub(crate) trait Deferred {}
-
-impl<T> Deferred for T {}
-
-/// Drops a value whose type is not `'static` as [`drop_flat`] does.
-///
-/// # Safety
-///
-/// The conditions of [`forget_lifetime`] apply.
-pub(crate) unsafe fn drop_flat_unbound<T>(value: T) {
     let depth = DROPS.get();
     if depth < DEEPEST_DROP {
         DROPS.set(depth + 1);
@@ -49,33 +34,16 @@ pub(crate) unsafe fn drop_flat_unbound<T>(value: T) {
         drop(value);
         return;
     }
-    // SAFETY: the caller upholds the contract of `forget_lifetime`.
-    let value = unsafe { forget_lifetime(value) };
+    let value = Box::new(value);
     // A thread that ends has no list any more; then the value is dropped in place.
     let _ = DEFERRED.try_with(|deferred| deferred.borrow_mut().push(value));
 }
 
-/// Boxes a value so that it can be dropped at any later time.
-///
-/// # Safety
-///
-/// The value was `'static` when it was created: its type has a lifetime only because it was coerced
-/// since.
-pub(crate) unsafe fn forget_lifetime<'a, T: 'a>(value: T) -> Box<dyn Deferred> {
-    let value: Box<dyn Deferred + 'a> = Box::new(value);
-    // SAFETY: only the lifetime changes, and the caller guarantees that no part of the value ends
-    // with it.
-    unsafe { std::mem::transmute::<Box<dyn Deferred + 'a>, Box<dyn Deferred>>(value) }
-}
-
 /// A value that is dropped with [`drop_flat`].
-pub(crate) struct Flat<T>(Option<T>);
+pub(crate) struct Flat<T: 'static>(Option<T>);
 
 impl<T> Flat<T> {
-    pub(crate) fn new(value: T) -> Self
-    where
-        T: 'static,
-    {
+    pub(crate) fn new(value: T) -> Self {
         Self(Some(value))
     }
 
@@ -87,8 +55,7 @@ impl<T> Flat<T> {
 impl<T> Drop for Flat<T> {
     fn drop(&mut self) {
         if let Some(value) = self.0.take() {
-            // SAFETY: `new` requires `'static`.
-            unsafe { drop_flat_unbound(value) };
+            drop_flat(value);
         }
     }
 }
@@ -116,18 +83,10 @@ impl Drop for EndOfDrop {
 }
 
 fn drop_deferred() {
-    struct GoOn;
-    impl Drop for GoOn {
-        fn drop(&mut self) {
-            drop_deferred();
-        }
-    }
     let next = || DEFERRED.try_with(|deferred| deferred.borrow_mut().pop());
-    while let Ok(Some(value)) = next() {
-        let after_panic = GoOn;
-        drop(value);
-        std::mem::forget(after_panic);
-    }
+    let mut steps = Steps::default();
+    steps.drop_each(std::iter::from_fn(|| next().ok().flatten()));
+    steps.end();
 }
 
 /// Calls `f`, unless too many calls of this function are nested already; then it returns `None`.

@@ -17,6 +17,8 @@ use std::task::{Context, Poll, Waker};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use pin_project_lite::pin_project;
 
+use super::unwind::Steps;
+
 /// A future of a scope, without its lifetime.
 type Child = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -109,8 +111,10 @@ struct Children(FuturesUnordered<Child>);
 impl Drop for Children {
     fn drop(&mut self) {
         // The set itself would drop the newest first, and after a panic of a drop none of the rest.
-        let mut newest_first: Vec<_> = std::mem::take(&mut self.0).into_iter().collect();
-        newest_first.reverse();
+        let newest_first: Vec<_> = std::mem::take(&mut self.0).into_iter().collect();
+        let mut steps = Steps::default();
+        steps.drop_each(newest_first.into_iter().rev());
+        steps.end();
     }
 }
 
@@ -150,8 +154,11 @@ impl<E> Scope<'_, '_, E> {
         self.is_closed.set(true);
         // Taken out first: the drop of a future may use the scope.
         let (children, added) = (self.children.take(), self.added.take());
-        drop((children, added));
-        self.wake();
+        let mut steps = Steps::default();
+        steps.run(|| drop(children));
+        steps.drop_each(added);
+        steps.run(|| self.wake());
+        steps.end();
     }
 
     /// Ends the scope with an error, unless it has one.

@@ -5,7 +5,7 @@
 //!   spawn ──> scheduled ── run ──> polled ── pending ──> waiting ── wake ──> scheduled
 //!                │                   │
 //!                │ dropped           └── ready, panic ──> Ended ── output taken ──> Taken
-//!                └──> Cancelled
+//!                └──> Cancelled, DropPanicked
 //! ```
 //!
 //! `async_task` owns the memory, the atomic state and the wakers. This module adds the following,
@@ -31,6 +31,8 @@
 
 mod entry;
 mod output;
+mod state;
+mod task_ref;
 
 use std::any::Any;
 use std::cell::Cell;
@@ -40,8 +42,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, RawWakerVTable, Waker};
 
+use async_task::{ScheduleInfo, WithInfo};
+
 pub(crate) use self::entry::Entry;
 pub(crate) use self::output::Output;
+use self::state::{State, StateCell};
+pub(crate) use self::task_ref::TaskRef;
 use super::stack_poll;
 
 /// The payload of a panic.
@@ -52,8 +58,16 @@ pub(crate) trait Local: Send + Sync + Sized + 'static {
     /// Schedules a woken task, on the thread of the wake. The runnable must be sent to the owner
     /// thread, which runs or drops it, or be forgotten.
     fn schedule(runnable: Runnable<Self>);
+    /// Does what [`schedule`](Self::schedule) does, for a task that was woken while it was polled.
+    /// It is called on the owner thread, once the poll has returned.
+    fn schedule_again(runnable: Runnable<Self>);
     /// Reports, on the owner thread, a panic that no handle will return.
     fn unhandled(&self, slot: u32, payload: Payload);
+    /// Keeps, on the owner thread, the panic of a future that was dropped before it returned. It
+    /// does not panic.
+    fn keep(&self, payload: Payload);
+    /// Takes the panic that [`keep`](Self::keep) has kept for this task.
+    fn take_kept(&self) -> Option<Payload>;
     /// Notes a waker that awaits the output of a task, on the owner thread.
     fn awaited(_waker: &Waker) {}
     /// Forgets the [`Entry`] of a task, whose future was dropped. It is called once, on the owner
@@ -75,7 +89,7 @@ pub(crate) struct Meta<L> {
     slot: u32,
     /// The distance from the data pointer of the task's wakers to this metadata.
     bytes_before: Cell<u8>,
-    state: Cell<State>,
+    state: StateCell,
     /// The handle was dropped.
     is_detached: Cell<bool>,
     /// The task is to be dropped in place of its next poll.
@@ -84,26 +98,14 @@ pub(crate) struct Meta<L> {
     owner: std::thread::ThreadId,
 }
 
-// SAFETY: other threads access only `local`, which is `Send` and `Sync`, through a `Runnable` or
-// when they drop the metadata. The cells are accessed by `Tracked`, `Output` and `Entry`, which
-// stay on the owner thread. When the last waker drops the metadata on another thread, `awaiter` is
-// `None`: it was dropped with the future, and is set only while there is one.
+// SAFETY: other threads access only `local`, which is `Send` and `Sync`, and `state`, which is
+// atomic, through a `Runnable` or a `TaskRef`, or when they drop the metadata. The cells are
+// accessed by `Tracked`, `Output` and `Entry`, which stay on the owner thread. When the last waker
+// drops the metadata on another thread, `awaiter` is `None`: it was dropped with the future, and is
+// set only while there is one.
 unsafe impl<L: Send + Sync> Send for Meta<L> {}
 // SAFETY: the reason for `Send` applies to `Sync`, too.
 unsafe impl<L: Send + Sync> Sync for Meta<L> {}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The future is alive.
-    Alive,
-    /// The future has returned or panicked. `async_task` has the output, or will have it when the
-    /// poll returns.
-    Ended,
-    /// The future was dropped before it returned.
-    Cancelled,
-    /// The output was taken.
-    Taken,
-}
 
 impl<L: Local> Meta<L> {
     /// Reports a panic. A panic of the report itself is ignored.
@@ -168,7 +170,7 @@ where
         waker_vtable: Cell::new(Waker::noop().vtable()),
         slot,
         bytes_before: Cell::new(0),
-        state: Cell::new(State::Alive),
+        state: StateCell::new(),
         is_detached: Cell::new(false),
         is_aborted: Cell::new(false),
         #[cfg(debug_assertions)]
@@ -179,12 +181,18 @@ where
         meta,
     };
     let builder = async_task::Builder::new().metadata(meta);
+    let schedule = |runnable, info: ScheduleInfo| {
+        if info.woken_while_running {
+            L::schedule_again(Runnable(runnable));
+        } else {
+            L::schedule(Runnable(runnable));
+        }
+    };
     // SAFETY: the future is not `Send`, but its runnable is run and dropped on this thread only, by
     // the contract of `Local::schedule`. The future is `'static`, and the metadata that it borrows
     // outlives it. The schedule function captures nothing. Wakers may be used on any thread, since
     // the metadata is `Send` and `Sync`.
-    let (runnable, task) =
-        unsafe { builder.spawn_unchecked(wrap, |runnable| L::schedule(Runnable(runnable))) };
+    let (runnable, task) = unsafe { builder.spawn_unchecked(wrap, WithInfo(schedule)) };
     let entry = Entry::new(&runnable);
     (Runnable(runnable), entry, Output::new(task))
 }
@@ -302,7 +310,12 @@ impl<F: Future, L: Local> Drop for Tracked<'_, F, L> {
         #[cfg(debug_assertions)]
         meta.assert_owner();
         if let Err(payload) = self.drop_future(State::Cancelled) {
-            meta.report(payload);
+            if meta.is_detached.get() {
+                meta.report(payload);
+            } else {
+                meta.local.keep(payload);
+                meta.state.set(State::DropPanicked);
+            }
         }
         meta.local.ended(meta.slot);
         match meta.awaiter.take() {

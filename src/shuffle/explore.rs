@@ -180,12 +180,12 @@ impl Explore {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop::{shuffle::Explore, task::yield_now};
+    /// use phaseloop::{shuffle::Explore, task::yield_microtask};
     ///
     /// let explore = Explore::new().max_drain(1_000.try_into().unwrap());
     /// let found = explore.try_run(|| async {
     ///     loop {
-    ///         yield_now().await;
+    ///         yield_microtask().await;
     ///     }
     /// });
     /// assert!(found.unwrap_err().message.contains("1000 ticks and microtasks"));
@@ -435,7 +435,7 @@ impl Explore {
             .shuffle_within(recorder, self.limits)
             .network(self.network.clone())
             .build();
-        let mut event_loop = match built {
+        let event_loop = match built {
             Ok(event_loop) => event_loop,
             Err(error) => panic!("an event loop for the exploration cannot be created: {error}"),
         };

@@ -5,11 +5,9 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
+use super::driver;
 use crate::executor::join::panic_message;
 use crate::raw::unwind::discard;
-
-/// The file that panics if the loop is stuck.
-const STUCK: &str = "shuffled.rs";
 
 thread_local! {
     /// Whether panics of this thread are kept, and the first one.
@@ -62,7 +60,7 @@ fn keep(panic: &PanicHookInfo<'_>) -> bool {
             let text = text_of_hook(panic);
             let location = panic.location();
             // A line of this crate says nothing to the program's author.
-            let location = location.filter(|location| !location.file().ends_with(STUCK));
+            let location = location.filter(|location| location.file() != driver::FILE);
             match location {
                 Some(location) => format!("{text}  ({location})"),
                 None => text,
@@ -82,6 +80,9 @@ fn text_of_hook(panic: &PanicHookInfo<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::catch;
+    use crate::choices::Question;
+    use crate::event_loop::api::builder::Builder;
+    use crate::shuffle::driver::DEAD_END;
 
     #[test]
     fn the_first_panic_is_kept_with_its_line() {
@@ -91,6 +92,14 @@ mod tests {
         });
         let text = caught.unwrap_err();
         assert!(text.starts_with("the cause  (src"), "{text}");
+    }
+
+    #[test]
+    fn a_loop_that_is_stuck_names_no_line_of_this_crate() {
+        let usual = |_: &Question<'_>| 0;
+        let event_loop = Builder::new().shuffle(usual).build().unwrap();
+        let caught = catch(|| event_loop.block_on(std::future::pending::<()>()));
+        assert_eq!(caught.unwrap_err(), DEAD_END);
     }
 
     #[test]

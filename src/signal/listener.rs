@@ -17,6 +17,7 @@ use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 
 /// Runs a callback for each caught signal; [the module](super) describes the order.
 ///
@@ -39,7 +40,7 @@ use crate::keeper::Keeper;
 /// ```
 pub struct Signal {
     core: HandleCore,
-    state: Rc<Listener>,
+    state: Bound<Rc<Listener>>,
 }
 
 impl Signal {
@@ -52,7 +53,10 @@ impl Signal {
         let state = Listener::new(core.header.clone());
         let owner = Rc::downgrade(&state);
         state.header.belongs_to(owner);
-        Self { core, state }
+        Self {
+            core,
+            state: Bound::new(state),
+        }
     }
 
     /// Starts the handle: `callback` runs whenever the signal was caught. It receives the handle
@@ -104,7 +108,13 @@ impl Signal {
         let before = self.state.callback.set(Box::new(move || {
             if let Some(state) = state.upgrade() {
                 let core = HandleCore::view(state.header.clone());
-                callback(&Self { core, state }, kind);
+                callback(
+                    &Self {
+                        core,
+                        state: Bound::new(state),
+                    },
+                    kind,
+                );
             }
         }));
         core.set_active(&self.core.header, true);

@@ -21,6 +21,7 @@ use crate::event_loop::current;
 use crate::event_loop::io::signals::{Listener, label};
 use crate::keeper::Keeper;
 use crate::label::Label;
+use crate::raw::bound::Bound;
 use crate::site::Site;
 
 /// A stream of signals, in the order in which they were caught.
@@ -45,7 +46,7 @@ use crate::site::Site;
 /// ```
 pub struct Signals {
     core: HandleCore,
-    queue: Rc<Queue>,
+    queue: Bound<Rc<Queue>>,
 }
 
 /// Signals not yet received, and the wakers of waiting tasks.
@@ -142,7 +143,10 @@ impl Signals {
         let owner = Rc::downgrade(&queue);
         core.header.belongs_to(owner);
         // From here on, dropping the stream stops the listeners that were started.
-        let signals = Self { core, queue };
+        let signals = Self {
+            core,
+            queue: Bound::new(queue),
+        };
         for kind in kinds {
             signals.listen(kind)?;
         }

@@ -32,7 +32,7 @@ use one_by_one as platform;
 mod single;
 
 pub(crate) use platform::Address;
-pub(crate) use single::{peek_from, recv, recv_from};
+pub(crate) use single::{peek, peek_from, recv, recv_from};
 
 /// The metadata of a datagram.
 #[derive(Clone, Copy, Debug)]

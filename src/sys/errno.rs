@@ -52,12 +52,12 @@ impl Meaning {
 
 /// Returns the error of an operation whose handle was closed before it completed.
 #[cfg(unix)]
-pub(crate) fn cancelled() -> io::Error {
+pub fn cancelled() -> io::Error {
     io::Error::from_raw_os_error(libc::ECANCELED)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn cancelled() -> io::Error {
+pub fn cancelled() -> io::Error {
     io::Error::other("operation canceled: its handle was closed")
 }
 

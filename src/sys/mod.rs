@@ -76,7 +76,6 @@ pub(crate) mod pipe;
 #[cfg_attr(windows, path = "platform/windows.rs")]
 mod platform;
 pub(crate) mod poller;
-#[cfg(feature = "probe")]
 pub(crate) mod privilege;
 #[cfg(feature = "process")]
 #[cfg_attr(windows, path = "process/windows.rs")]

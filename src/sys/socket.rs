@@ -1,5 +1,4 @@
 //! Socket operations that `std` and `socket2` do not offer.
-#![allow(unsafe_code, reason = "a datagram socket loses its peer by a call")]
 
 mod options;
 
@@ -10,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use socket2::SockRef;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-pub(crate) use options::{join_from, keepalive, leave_from};
+pub(crate) use options::{join_from, keepalive, leave_from, set_tos, tos};
 
 /// Creates a non-blocking, close-on-exec socket.
 pub(crate) fn socket(domain: Domain, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
@@ -61,18 +60,7 @@ pub(crate) fn listen(socket: &Socket, backlog: i32) -> io::Result<()> {
 #[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
     #[cfg(unix)]
-    {
-        use std::os::fd::AsRawFd;
-        // SAFETY: integers only, for which zero is a value.
-        let mut nowhere: libc::sockaddr = unsafe { std::mem::zeroed() };
-        nowhere.sa_family = libc::AF_UNSPEC as _;
-        let length = size_of::<libc::sockaddr>() as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the address has `length` bytes.
-        match unsafe { libc::connect(socket.as_raw_fd(), &nowhere, length) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+    return Ok(rustix::net::connect_unspec(socket)?);
     #[cfg(not(unix))]
     socket.connect((Ipv4Addr::UNSPECIFIED, 0))
 }
@@ -162,6 +150,17 @@ pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     #[cfg(not(unix))]
     {
         let _ = (socket, reuse);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Returns whether several sockets can be bound to one address (`SO_REUSEPORT`).
+pub(crate) fn reuse_port(socket: &Socket) -> io::Result<bool> {
+    #[cfg(unix)]
+    return socket.reuse_port();
+    #[cfg(not(unix))]
+    {
+        let _ = socket;
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -61,7 +61,6 @@ impl<'a> Unfilled<'a> {
     }
 
     /// Limits what one receive may bring.
-    #[cfg(feature = "test-util")]
     #[inline]
     pub(crate) fn truncate(&mut self, most: usize) {
         let memory = std::mem::take(&mut self.memory);

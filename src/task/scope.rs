@@ -15,6 +15,7 @@ use crate::executor::notes::WaitNote;
 use crate::frame::{Frame, Framed};
 use crate::raw::scope as raw;
 pub use crate::raw::scope::Scope;
+use crate::task_info::Id;
 
 /// Runs `body` with a [`Scope`], and returns its output when `body` and all tasks of the scope are
 /// done.
@@ -236,7 +237,7 @@ impl<T> Future for ScopedJoinHandle<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = if self.slot.is_over.get() {
             let output = self.slot.output.take();
-            Poll::Ready(output.ok_or_else(JoinError::cancelled))
+            Poll::Ready(output.ok_or_else(|| JoinError::cancelled(Id::NONE)))
         } else {
             self.slot.waker.set(Some(cx.waker().clone()));
             Poll::Pending

@@ -122,9 +122,44 @@ impl Interval {
         self.missed_ticks = missed_ticks;
     }
 
-    /// Reschedules the next tick to one period from now.
+    /// Reschedules the next tick to one period from now. Later ticks follow it at the period.
     pub fn reset(&mut self) {
-        self.set_next(now().checked_add(self.period));
+        self.reset_after(self.period);
+    }
+
+    /// Reschedules the next tick to this moment: it completes in the next timers phase. Later ticks
+    /// follow it at the period.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{interval, now};
+    ///
+    /// phaseloop::block_on(async {
+    ///     let mut interval = interval(Duration::from_secs(3600));
+    ///     interval.tick().await;
+    ///     interval.reset_immediately();
+    ///     assert!(interval.tick().await <= now(), "not in an hour");
+    /// });
+    /// ```
+    pub fn reset_immediately(&mut self) {
+        self.reset_at(now());
+    }
+
+    /// Reschedules the next tick to `after` from now. Later ticks follow it at the period.
+    ///
+    /// A time beyond the range of the clock never comes.
+    pub fn reset_after(&mut self, after: Duration) {
+        self.set_next(now().checked_add(after));
+    }
+
+    /// Reschedules the next tick to `deadline`. Later ticks follow it at the period.
+    ///
+    /// A deadline that has passed is due at once. The ticks between it and now are missed ticks:
+    /// [`MissedTicks`] applies to them.
+    pub fn reset_at(&mut self, deadline: Instant) {
+        self.set_next(Some(deadline));
     }
 
     /// The time between two ticks.

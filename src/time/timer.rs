@@ -19,6 +19,7 @@ use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::timers::TimerState;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 
 /// Runs a callback in the timers phase, once or repeatedly, by the loop's cached time.
 ///
@@ -50,7 +51,7 @@ use crate::keeper::Keeper;
 /// ```
 pub struct Timer {
     core: HandleCore,
-    state: Rc<TimerState>,
+    state: Bound<Rc<TimerState>>,
 }
 
 impl Timer {
@@ -60,7 +61,7 @@ impl Timer {
     pub fn new(handle: &LoopHandle) -> Self {
         let core = handle.open(Keeper::Timer, Location::caller());
         Self {
-            state: TimerState::new(core.header.clone()),
+            state: Bound::new(TimerState::new(core.header.clone())),
             core,
         }
     }
@@ -90,7 +91,7 @@ impl Timer {
             if let Some(state) = state.upgrade() {
                 callback(&Self {
                     core: HandleCore::view(state.header.clone()),
-                    state,
+                    state: Bound::new(state),
                 });
             }
         }));

@@ -58,10 +58,7 @@ use crate::site::Site;
 /// ```
 #[track_caller]
 pub fn pause() {
-    let handle = LoopHandle::current();
-    handle.core().check_pause();
-    handle.core().clock().pause();
-    handle.core().tell_pace();
+    LoopHandle::current().core().pause_clock();
 }
 
 /// Sets whether the paused clock of the running loop jumps to the next deadline when the loop has

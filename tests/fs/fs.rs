@@ -90,7 +90,7 @@ fn wait_for_jobs(pool: &phaseloop::pool::Pool, jobs: u64) {
 #[test]
 fn r290_n091_a_call_is_one_job_of_the_pool() {
     let directory = Directory::new("r290");
-    let (mut event_loop, pool) = with_threads(2);
+    let (event_loop, pool) = with_threads(2);
     let path = directory.path("file");
     event_loop.block_on(async {
         let mut before = 0;
@@ -121,7 +121,7 @@ fn r290_n091_a_call_is_one_job_of_the_pool() {
 fn n090_n092_ends_come_in_the_poll_phase_each_with_its_drain() {
     let directory = Directory::new("n090");
     let path = directory.file("file", "x");
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     let log = Rc::new(RefCell::new(Vec::new()));
     event_loop.block_on(async {
         let tasks = ["one", "two"].map(|name| {
@@ -156,7 +156,7 @@ fn r303_n093_calls_have_no_order_between_them() {
     let directory = Directory::new("r303");
     let pipe = directory.path("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
-    let (mut event_loop, _) = with_threads(2);
+    let (event_loop, _) = with_threads(2);
     event_loop.block_on(async {
         // The first waits for a writer of the pipe; the second does not wait for the first.
         let reading = spawn(fs::read_to_string(pipe.clone()));
@@ -170,7 +170,7 @@ fn r303_n093_calls_have_no_order_between_them() {
 
 #[test]
 fn r114_the_close_of_a_handle_leaves_calls_alone() {
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let hold = Hold::new();
         let mut asking = pin!(fs::metadata("."));
@@ -205,7 +205,7 @@ fn r302_a_path_is_copied() {
 fn r280_libuv_threadpool_cancel_fs() {
     let directory = Directory::new("r280");
     let path = directory.file("file", "untouched");
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let hold = Hold::new();
         let file = File::from_std(std::fs::File::options().write(true).open(&path).unwrap());
@@ -493,7 +493,7 @@ fn r296_a_large_directory_comes_in_batches_and_sorted_if_one_wants() {
     }
     let mut expected = names.clone();
     expected.sort();
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     event_loop.block_on(async {
         let entries = fs::read_dir(&directory.0).await.unwrap();
         assert_eq!(
@@ -557,7 +557,7 @@ fn libuv_fs_scandir_early_exit_a_stream_may_be_dropped_at_any_time() {
             })
             .count()
     };
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     event_loop.block_on(async {
         let mut entries = fs::read_dir(&directory.0).await.unwrap();
         assert_eq!(open(), 1);

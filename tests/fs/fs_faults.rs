@@ -171,7 +171,7 @@ fn what_is_forbidden_is_denied_and_says_so() {
             let unprivileged = rustix::process::Uid::from_raw(65534);
             rustix::thread::set_thread_uid(unprivileged).unwrap();
         }
-        let (mut event_loop, _) = with_threads(1);
+        let (event_loop, _) = with_threads(1);
         event_loop.block_on(async {
             macro_rules! denied {
                 ($($operation:ident($path:expr $(, $more:expr)*)),+ $(,)?) => {
@@ -468,7 +468,7 @@ fn a_file_that_changes_while_it_is_read_as_a_whole() {
 fn a_loop_may_go_while_jobs_are_under_way() {
     let directory = Directory::new("loop-goes");
     let path = directory.path("file");
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     let kept = directory.file("kept", "content");
     let (hold, outside) = event_loop.block_on(async {
         let mut inside = File::create(&path).await.unwrap();
@@ -486,7 +486,7 @@ fn a_loop_may_go_while_jobs_are_under_way() {
     drop(event_loop);
     drop(hold);
     // A file may go after its loop, or be used on another.
-    let mut other = phaseloop::Builder::new().pool(pool).build().unwrap();
+    let other = phaseloop::Builder::new().pool(pool).build().unwrap();
     other.block_on(async {
         // One thread: what was queued before has ended.
         spawn_blocking(|| ()).await.unwrap();
@@ -538,7 +538,7 @@ fn a_job_whose_loop_is_gone_wakes_the_next_that_waits() {
     let both = std::fs::File::options().read(true).write(true).open(&pipe);
     let mut both = both.unwrap();
     let mut file = File::from_std(both.try_clone().unwrap());
-    let (mut first, pool) = with_threads(1);
+    let (first, pool) = with_threads(1);
     first.block_on(async {
         assert_pending!(tokio_test::task::spawn(file.read(&mut [0; 5])).poll())
     });

@@ -133,7 +133,7 @@ fn a_file_is_read_from_front_to_end_by_buffers_of_any_size() {
 fn small_reads_of_a_large_file_take_few_jobs() {
     let directory = Directory::new("read-jobs");
     let path = directory.file("file", pattern(4 << 20));
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     event_loop.block_on(async {
         let mut file = open_shared(&path);
         let mut buffer = [0; 512];
@@ -155,7 +155,7 @@ fn what_the_system_has_in_memory_is_read_without_jobs_and_by_turns() {
     let directory = Directory::new("at-once");
     let content = pattern(8 << 20);
     let path = directory.file("file", &content);
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     for size in [1000, 1 << 16, 1 << 20] {
         event_loop.block_on(async {
             let mut file = File::open(&path).await.unwrap();
@@ -409,7 +409,7 @@ fn a_clone_has_the_same_position_and_so_has_the_standard_librarys_file() {
 fn a_read_that_is_given_up_loses_nothing_and_moves_nothing() {
     let directory = Directory::new("given-up");
     let path = directory.file("file", "0123456789");
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let given_up = async |file: &File| {
             let hold = Hold::new();
@@ -452,7 +452,7 @@ fn a_read_that_is_given_up_loses_nothing_and_moves_nothing() {
 fn a_seek_that_is_given_up_has_moved_or_not() {
     let directory = Directory::new("seek-given-up");
     let path = directory.file("file", "0123456789");
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         for mut file in [open(&path).await, open_shared(&path)] {
             let hold = Hold::new();
@@ -477,7 +477,7 @@ fn a_seek_that_is_given_up_has_moved_or_not() {
 fn a_seek_that_was_given_up_is_no_answer_after_a_change() {
     let directory = Directory::new("seek-stale");
     let path = directory.file("file", "hello");
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let mut file = open(&path).await;
         assert_pending!(tokio_test::task::spawn(file.seek(SeekFrom::End(0))).poll());
@@ -678,7 +678,7 @@ fn libuv_fs_partial_write_a_short_write_goes_on() {
 fn many_small_writes_take_few_jobs() {
     let directory = Directory::new("small-writes");
     let path = directory.path("file");
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     event_loop.block_on(async {
         let mut file = File::create(&path).await.unwrap();
         let hold = Hold::new();
@@ -702,7 +702,7 @@ fn many_small_writes_take_few_jobs() {
 #[test]
 fn writes_take_turns_with_other_jobs() {
     let (mut reader, writer) = pipe();
-    let (mut event_loop, pool) = with_threads(1);
+    let (event_loop, pool) = with_threads(1);
     let full = vec![1; 1 << 17];
     event_loop.block_on(async {
         let mut file = File::from_std(writer);
@@ -827,7 +827,7 @@ fn a_waker_that_panics_on_the_pool_loses_nothing_and_does_not_hold_the_loop() {
 fn wakers_are_cloned_when_nothing_is_borrowed() {
     let directory = Directory::new("waker-clone");
     let path = directory.file("file", "0123456789");
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let file = Rc::new(open(&path).await);
         let (called, inner) = (Rc::new(Cell::new(0)), file.clone());
@@ -928,7 +928,7 @@ fn several_tasks_may_use_a_file() {
 #[test]
 fn a_flush_is_woken_although_another_task_goes_on_writing() {
     let directory = Directory::new("flush-woken");
-    let (mut event_loop, _) = with_threads(1);
+    let (event_loop, _) = with_threads(1);
     event_loop.block_on(async {
         let file = Rc::new(File::create(directory.path("file")).await.unwrap());
         for _ in 0..50 {
@@ -956,7 +956,7 @@ fn a_flush_is_woken_although_another_task_goes_on_writing() {
 fn a_file_that_is_dropped_while_a_job_reads_it_is_closed_later() {
     let directory = Directory::new("closed-later");
     let path = directory.file("file", "content");
-    let (mut event_loop, _) = with_threads(2);
+    let (event_loop, _) = with_threads(2);
     event_loop.block_on(async {
         let file = File::open(&path).await.unwrap();
         let mut buffer = [0; 10];
@@ -975,7 +975,7 @@ fn a_file_that_is_dropped_while_a_job_reads_it_is_closed_later() {
 fn a_job_that_nobody_waits_for_is_in_nobodys_way() {
     let directory = Directory::new("nobodys-job");
     let path = directory.file("file", "content");
-    let (mut event_loop, _) = with_threads(2);
+    let (event_loop, _) = with_threads(2);
     event_loop.block_on(async {
         for round in 0..200 {
             let mut file = File::open(&path).await.unwrap();

@@ -17,6 +17,7 @@ mod util {
 
 mod buf_reader;
 mod fs;
+mod fs_convert;
 mod fs_faults;
 mod fs_file;
 mod watch;

@@ -149,7 +149,7 @@ fn r312_a_missing_file_whose_directory_goes_is_no_other_error() {
 
 #[test]
 fn the_error_names_the_path() {
-    let (mut event_loop, handle, ..) = one_thread();
+    let (event_loop, handle, ..) = one_thread();
     for (path, kind) in [
         ("/no/such/file", ErrorKind::NotFound),
         ("a\0b", ErrorKind::InvalidInput),

@@ -358,7 +358,7 @@ fn r329_work_that_was_under_way_is_lost_and_keeps_no_loop_alive() {
 fn r327_libuv_fork_fs_events_child() {
     use phaseloop::fs::Watcher;
     alone("r327_libuv_fork_fs_events_child", || {
-        let (mut event_loop, handle) = new_loop();
+        let (event_loop, handle) = new_loop();
         let name = format!("phaseloop-fork-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir(&directory).unwrap();
@@ -395,7 +395,7 @@ fn the_children_of_the_parent_are_none_of_the_forked_process() {
                 finish(&mut event_loop);
             })
             .join();
-            child.kill().unwrap();
+            child.start_kill().unwrap();
             let status = event_loop.block_on(child.exited()).unwrap();
             assert_eq!(status.code(), None, "killed by the parent, not before");
         },

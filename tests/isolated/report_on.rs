@@ -32,7 +32,7 @@ fn printed(test: &str, body: impl FnOnce()) -> Option<String> {
 #[test]
 fn a_loop_that_waits_prints_its_report_and_its_metrics_on_the_signal() {
     let body = || {
-        let mut event_loop = Builder::new().report_on(SignalKind::USR2).build().unwrap();
+        let event_loop = Builder::new().report_on(SignalKind::USR2).build().unwrap();
         event_loop.block_on(async {
             let handle = phaseloop::LoopHandle::current();
             assert_eq!(handle.handles(), [], "the listener is no handle");
@@ -87,7 +87,7 @@ fn the_watchdog_answers_for_a_loop_that_is_stuck() {
         let builder = Builder::new()
             .watchdog(watchdog)
             .report_on(SignalKind::USR1);
-        let mut event_loop = builder.build().unwrap();
+        let event_loop = builder.build().unwrap();
         event_loop.block_on(async {
             raise(SIGUSR1).unwrap();
             let stall = told.recv().unwrap();
@@ -104,7 +104,7 @@ fn the_watchdog_answers_for_a_loop_that_is_stuck() {
 #[test]
 fn a_signal_from_another_process_is_answered() {
     let body = || {
-        let mut event_loop = Builder::new().report_on(SignalKind::USR1).build().unwrap();
+        let event_loop = Builder::new().report_on(SignalKind::USR1).build().unwrap();
         event_loop.block_on(async {
             eprintln!("ready");
             sleep(Duration::from_secs(3600)).await;

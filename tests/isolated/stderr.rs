@@ -68,7 +68,7 @@ fn unhandled_panic() {
 }
 
 fn shuffled() {
-    let mut event_loop = Builder::new().start_paused(true).build().unwrap();
+    let event_loop = Builder::new().start_paused(true).build().unwrap();
     event_loop.block_on(async { sleep(Duration::from_millis(1)).await });
 }
 

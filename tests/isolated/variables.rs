@@ -259,7 +259,7 @@ fn a_report_may_go_to_a_file() {
 fn a_loop_may_ignore_the_environment() {
     let test = "a_loop_may_ignore_the_environment";
     let body = || {
-        let mut event_loop = Builder::new().ignore_environment().build().unwrap();
+        let event_loop = Builder::new().ignore_environment().build().unwrap();
         event_loop.block_on(async { sleep(MS).await });
     };
     if let Some(text) = printed("PHASELOOP_DEBUG=*", test, body) {

@@ -136,7 +136,7 @@ fn log_end<T: 'static>(job: JoinHandle<T>, trace: &Trace, label: &'static str) {
 
 #[test]
 fn libuv_threadpool_queue_work_simple() {
-    let (mut event_loop, ..) = with_threads(2);
+    let (event_loop, ..) = with_threads(2);
     let here = thread::current().id();
     let there: ThreadId = event_loop.block_on(async {
         let job = spawn_blocking(|| thread::current().id());
@@ -150,7 +150,7 @@ fn libuv_threadpool_queue_work_simple() {
 fn r270_r272_the_pool_of_the_process_starts_with_the_first_job() {
     let test = "r270_r272_the_pool_of_the_process_starts_with_the_first_job";
     let child = in_child(&["env", "-u", "UV_THREADPOOL_SIZE"], test, || {
-        let mut event_loop = EventLoop::new().unwrap();
+        let event_loop = EventLoop::new().unwrap();
         assert_eq!(Pool::global().stats().threads, 0);
         let name = event_loop.block_on(async {
             let job = spawn_blocking(|| thread::current().name().map(str::to_owned));
@@ -158,7 +158,7 @@ fn r270_r272_the_pool_of_the_process_starts_with_the_first_job() {
             job.await.unwrap()
         });
         assert_eq!(name.as_deref(), Some("phaseloop-worker"));
-        let mut other = EventLoop::new().unwrap();
+        let other = EventLoop::new().unwrap();
         other.block_on(async { spawn_blocking(|| ()).await.unwrap() });
         assert_eq!(Pool::global().stats().threads, 4, "one pool for all loops");
     });
@@ -232,7 +232,7 @@ fn the_threads_of_a_private_pool_end_with_it() {
     thread_local! {
         static GUARD: Cell<Option<OnDrop>> = const { Cell::new(None) };
     }
-    let (mut event_loop, _, _, pool) = with_threads(1);
+    let (event_loop, _, _, pool) = with_threads(1);
     let (sender, ended) = channel();
     event_loop.block_on(async {
         let job = spawn_blocking(|| GUARD.set(Some(OnDrop(sender, "thread"))));
@@ -250,7 +250,7 @@ fn the_threads_of_a_private_pool_end_with_it() {
 fn without_a_single_thread_the_error_says_so() {
     // Half of an address space of 32 bits may be free.
     let too_large = usize::MAX / 4 * 3;
-    let (mut event_loop, handle, _, pool) = with_pool(PoolBuilder::new().stack_size(too_large));
+    let (event_loop, handle, _, pool) = with_pool(PoolBuilder::new().stack_size(too_large));
     let (sender, dropped) = channel();
     event_loop.block_on(async {
         let guard = OnDrop(sender, "unrun");
@@ -285,7 +285,7 @@ fn jobs_that_wait_keep_a_private_pool_going() {
 /// once.
 #[test]
 fn r275_as_many_slow_jobs_as_may_run_at_once() {
-    let (mut event_loop, ..) = with_threads(4);
+    let (event_loop, ..) = with_threads(4);
     event_loop.block_on(async {
         for _ in 0..100 {
             let ((to_a, from_b), (to_b, from_a)) = (channel(), channel());
@@ -571,7 +571,7 @@ fn r279_a_job_keeps_the_loop_alive_though_nobody_awaits_it() {
 
 #[test]
 fn a_panic_is_delivered() {
-    let (mut event_loop, _, _, pool) = with_threads(1);
+    let (event_loop, _, _, pool) = with_threads(1);
     let error = event_loop.block_on(async {
         let job = spawn_blocking(|| panic!("number {}", 7));
         let result: Result<(), _> = job.await;
@@ -585,7 +585,7 @@ fn a_panic_is_delivered() {
 
 #[test]
 fn r283_an_end_may_submit_more() {
-    let (mut event_loop, ..) = with_threads(2);
+    let (event_loop, ..) = with_threads(2);
     let sum = event_loop.block_on(async {
         let mut sum = 0;
         for _ in 0..100 {
@@ -615,7 +615,7 @@ fn r280_libuv_threadpool_cancel_work() {
         let log = trace.clone();
         drop(spawn(async move {
             let job = spawn_blocking(move || guard.run());
-            phaseloop::task::yield_now().await;
+            phaseloop::task::yield_microtask().await;
             job.abort();
             log.log("aborted");
             let error = job.await.unwrap_err();
@@ -642,7 +642,7 @@ fn r281_r282_aborts_end_in_their_order_once_and_not_inside_the_call() {
     let _gate = event_loop.enter(|| {
         let (gate, held) = hold();
         let [a, b] = [(); 2].map(|()| spawn_blocking(|| ()));
-        let aborts = [&b, &a, &b, &held].map(|job| job.abort_handle().unwrap());
+        let aborts = [&b, &a, &b, &held].map(|job| job.abort_handle());
         for (job, label) in [(held, "held"), (a, "a"), (b, "b")] {
             log_end(job, &trace, label);
         }
@@ -789,7 +789,7 @@ fn loops_go_at_any_moment() {
     drop(pool);
     // Every closure or output is dropped once, whichever thread had it; the threads end when all of
     // it is done.
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     event_loop.block_on(async {
         while ended.load(Ordering::SeqCst) < 1000 {
             sleep(ms(1)).await;
@@ -853,7 +853,7 @@ fn a_panic_in_a_drop_stays_with_the_job() {
 
 #[test]
 fn a_panic_in_the_drop_of_a_job_that_ran_is_its_panic() {
-    let (mut event_loop, ..) = with_threads(1);
+    let (event_loop, ..) = with_threads(1);
     let error = event_loop.block_on(async {
         let bomb = PanicOnDrop;
         spawn_blocking(move || drop(bomb)).await.unwrap_err()
@@ -867,7 +867,7 @@ fn a_panic_in_the_drop_of_a_job_that_ran_is_its_panic() {
 #[test]
 fn libuv_threadpool_multiple_event_loops() {
     let work = || {
-        let mut event_loop = EventLoop::new().unwrap();
+        let event_loop = EventLoop::new().unwrap();
         event_loop.block_on(async {
             let mut threads = HashSet::new();
             for _ in 0..20 {
@@ -997,7 +997,7 @@ impl Drop for Endless {
 
 #[test]
 fn a_payload_whose_drop_panics_costs_no_thread_and_no_loop() {
-    let (mut event_loop, _, _, pool) = with_threads(1);
+    let (event_loop, _, _, pool) = with_threads(1);
     event_loop.block_on(async {
         for _ in 0..3 {
             // Its handle is gone: the payload is dropped by the task that awaits the job.

@@ -3,7 +3,7 @@
 //! often that happened. The opposite of N7.
 
 use crate::util::trace::{Trace, ZERO, finish, ms, turn};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     Builder, EventLoop, Handle, LoopHandle, next_tick, queue_microtask, set_immediate,
@@ -29,7 +29,7 @@ fn a_task_that_always_wakes_itself_does_not_starve_the_rest() {
     let trace = Trace::new(&handle);
     let greedy = handle.spawn(async {
         loop {
-            yield_now().await;
+            yield_microtask().await;
         }
     });
     event_loop.block_on(async {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use phaseloop::context::{Snapshot, Variable};
 use phaseloop::phase::{Check, Phase};
-use phaseloop::task::{JoinSet, scope, yield_now};
+use phaseloop::task::{JoinSet, scope, yield_microtask};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     Builder, EventLoop, Handle, LoopHandle, RunMode, block_on, next_tick, queue_microtask,
@@ -209,7 +209,7 @@ fn a_task_runs_with_the_frame_it_was_spawned_with() {
             let note = notes(&log, word);
             async move {
                 note();
-                yield_now().await;
+                yield_microtask().await;
                 note();
                 sleep(Duration::from_millis(1)).await;
                 note();
@@ -249,9 +249,9 @@ fn who_wakes_a_task_does_not_change_its_frame() {
                 name()
             })
         });
-        yield_now().await;
+        yield_microtask().await;
         NAME.run("waker", || waker.borrow().as_ref().unwrap().wake_by_ref());
-        yield_now().await;
+        yield_microtask().await;
         let elsewhere = waker.take().unwrap();
         thread::spawn(move || elsewhere.wake()).join().unwrap();
         assert_eq!(task.await.unwrap(), "spawner");
@@ -265,13 +265,13 @@ fn enter_with_lasts_over_the_awaits_of_a_task() {
         let task = spawn(async {
             // The first use of a context on this thread, in a poll that has begun without one.
             NAME.enter_with("own");
-            yield_now().await;
+            yield_microtask().await;
             let before = name();
             sleep(Duration::from_millis(1)).await;
             (before, name())
         });
         let bystander = spawn(async {
-            yield_now().await;
+            yield_microtask().await;
             name()
         });
         assert_eq!(task.await.unwrap(), ("own", "own"));
@@ -285,7 +285,7 @@ fn enter_with_lasts_over_the_awaits_of_a_task() {
 fn enter_with_lasts_over_the_awaits_of_the_main_future() {
     let inside = block_on(async {
         NAME.enter_with("main");
-        yield_now().await;
+        yield_microtask().await;
         let task = spawn(async { name() });
         (name(), task.await.unwrap())
     });
@@ -297,7 +297,7 @@ fn the_main_future_has_the_frame_of_the_call_that_runs_the_loop() {
     let inside = NAME.run("outside", || {
         let inside = block_on(async {
             let first = name();
-            yield_now().await;
+            yield_microtask().await;
             let task = spawn(async { name() });
             (first, name(), task.await.unwrap())
         });
@@ -329,9 +329,9 @@ fn a_scope_sets_the_value_for_each_poll_of_its_future() {
     block_on(async {
         let inner = async {
             let first = name();
-            yield_now().await;
+            yield_microtask().await;
             NAME.enter_with("entered");
-            yield_now().await;
+            yield_microtask().await;
             (first, name())
         };
         let seen = NAME.scope("a", inner).await;
@@ -379,7 +379,7 @@ fn a_task_that_ends_or_is_aborted_is_dropped_in_its_frame() {
         let first = NAME.run("a", || {
             spawn(async move {
                 let _one = one;
-                yield_now().await;
+                yield_microtask().await;
             })
         });
         let second = NAME.run("b", || {
@@ -389,7 +389,7 @@ fn a_task_that_ends_or_is_aborted_is_dropped_in_its_frame() {
             })
         });
         first.await.unwrap();
-        yield_now().await;
+        yield_microtask().await;
         second.abort();
         assert!(second.await.is_err());
         assert_eq!((ended.get(), aborted.get()), ("a", "b"));
@@ -436,12 +436,12 @@ fn tasks_of_sets_and_scopes_have_the_frame_of_their_spawn() {
                     let log = &log;
                     NAME.run(word, || {
                         s.spawn(async move {
-                            yield_now().await;
+                            yield_microtask().await;
                             log.borrow_mut().push(name());
                         })
                     });
                 }
-                yield_now().await;
+                yield_microtask().await;
                 log.borrow_mut().push(name());
             }),
         )
@@ -497,11 +497,11 @@ fn values_are_dropped_when_nothing_carries_them() {
         KEPT.run(value.clone(), || {
             next_tick(|| ());
             set_immediate(|| ());
-            spawn(yield_now()).detach();
+            spawn(yield_microtask()).detach();
         });
         assert!(Rc::strong_count(&value) > 1);
         phaseloop::phase::check().await;
-        yield_now().await;
+        yield_microtask().await;
         phaseloop::phase::check().await;
         assert_eq!(Rc::strong_count(&value), 1);
     });

@@ -201,7 +201,7 @@ fn the_report_and_the_keepers_name_what_waits_for_tokio() {
 
 #[test]
 fn a_loop_that_never_sleeps_visits_tokio_now_and_then() {
-    let (mut event_loop, handle) = island();
+    let (event_loop, handle) = island();
     let turns = event_loop.block_on(async {
         fn again(stop: Rc<Cell<bool>>) {
             if !stop.get() {
@@ -307,7 +307,7 @@ fn every_run_mode_runs_tokio() {
 
 #[test]
 fn other_threads_reach_a_loop_that_waits_inside_tokio() {
-    let (mut event_loop, _) = island();
+    let (event_loop, _) = island();
     let remote = event_loop.remote();
     event_loop.block_on(async {
         for _ in 0..100 {
@@ -346,7 +346,7 @@ fn a_level_triggered_handle_is_called_again_while_it_stays_ready() {
 
 #[test]
 fn the_panic_of_a_task_of_tokio_is_in_its_handle_and_the_loop_goes_on() {
-    let (mut event_loop, _) = island();
+    let (event_loop, _) = island();
     event_loop.block_on(async {
         let task = tokio::spawn(async { panic!("of tokio") });
         assert!(task.await.unwrap_err().is_panic());
@@ -397,7 +397,7 @@ fn the_clock_of_a_loop_with_tokio_cannot_be_paused() {
         text.contains("the timers of tokio run in real time"),
         "{text}"
     );
-    let (mut event_loop, _) = island();
+    let (event_loop, _) = island();
     let pause = || event_loop.block_on(async { phaseloop::time::pause() });
     let panic = catch_unwind(AssertUnwindSafe(pause)).unwrap_err();
     let text = text_of(&*panic);

@@ -65,7 +65,7 @@ fn a_job_is_awaited_without_a_task_in_between() {
 
 #[test]
 fn a_job_is_listed_with_the_tasks_and_in_the_report() {
-    let (mut event_loop, _) = with_one_thread();
+    let (event_loop, _) = with_one_thread();
     event_loop.block_on(async {
         let handle = LoopHandle::current();
         let first = spawn(std::future::pending::<()>());
@@ -77,14 +77,11 @@ fn a_job_is_listed_with_the_tasks_and_in_the_report() {
             .iter()
             .map(phaseloop::task::Info::id)
             .collect::<Vec<_>>();
-        assert_eq!(
-            ids,
-            [&first.id(), &job.id(), &last.id()].map(|id| id.unwrap())
-        );
+        assert_eq!(ids, [first.id(), job.id(), last.id()]);
         let listed = handle.tasks().swap_remove(1);
         assert_eq!((listed.name(), listed.spawned_at().line()), (None, line));
 
-        let id = job.id().unwrap();
+        let id = job.id();
         assert_pending!(futures::poll!(&mut job));
         let report = handle.report().to_string();
         for part in [
@@ -114,18 +111,18 @@ fn job_is_over(id: phaseloop::task::Id) {
 
 #[test]
 fn a_handle_keeps_its_number_and_the_end_is_final() {
-    let (mut event_loop, _) = with_one_thread();
+    let (event_loop, _) = with_one_thread();
     event_loop.block_on(async {
         let mut job = spawn_blocking(|| 7);
-        let (id, abort) = (job.id(), job.abort_handle().unwrap());
-        assert!(id.is_some() && !job.is_finished());
+        let (id, abort) = (job.id(), job.abort_handle());
+        assert!(!job.is_finished());
         assert_eq!((&mut job).await.unwrap(), 7);
         assert_eq!((job.id(), job.is_finished()), (id, true));
-        assert_eq!(Some(abort.id()), id);
+        assert_eq!(abort.id(), id);
         // Neither has an effect any more.
         abort.abort();
         job.abort();
-        assert_eq!(job.abort_handle().unwrap().id(), abort.id());
+        assert_eq!(job.abort_handle().id(), abort.id());
         assert!(
             job.await.unwrap_err().is_cancelled(),
             "the output was taken"

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use phaseloop::phase::{self, Check, Idle, Prepare};
-use phaseloop::task::{yield_now, yield_now_immediate};
+use phaseloop::task::{yield_microtask, yield_now_immediate};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Handle, Immediate, Keeper, LoopHandle, next_tick, queue_microtask, set_immediate,
@@ -136,7 +136,7 @@ fn n006_tasks_and_closures_share_one_queue() {
         let log = trace.clone();
         drop(spawn(async move {
             log.log("d");
-            yield_now().await;
+            yield_microtask().await;
             log.log("f");
         }));
         queue_microtask(trace.call("e"));
@@ -154,7 +154,7 @@ fn n007_the_drain_has_no_limit() {
         drop(spawn(async move {
             next_tick(log.call("tick-after"));
             for _ in 0..10_000 {
-                yield_now().await;
+                yield_microtask().await;
             }
             log.log("task");
         }));
@@ -304,7 +304,7 @@ fn a_task_woken_often_is_polled_once() {
 #[test]
 fn n002_a_task_woken_by_a_phase_is_a_microtask() {
     fn woken_by<F: Future<Output = ()> + 'static>(wait: impl Fn() -> F) -> String {
-        let (mut event_loop, handle, trace) = paused();
+        let (event_loop, handle, trace) = paused();
         let tasks = [(); 2].map(|()| {
             let (log, wait) = (trace.clone(), event_loop.enter(&wait));
             handle.spawn(async move {

@@ -331,7 +331,10 @@ fn a_handle_to_a_dropped_loop_does_nothing_quietly() {
     let immediate = handle.set_immediate(move || drop(c));
     assert!(!immediate.clear());
     let task = handle.spawn(async move { drop(d) });
-    assert!(task.is_finished() && task.id().is_none() && task.abort_handle().is_none());
+    let other = handle.spawn(async {});
+    assert!(task.is_finished() && task.abort_handle().is_finished());
+    assert_ne!(task.id(), other.id());
+    assert_eq!(task.id(), task.abort_handle().id());
     task.abort();
     assert_eq!(Rc::strong_count(&held), 1);
     assert!(

@@ -110,7 +110,7 @@ fn a_future_that_is_polled_on_another_thread_panics() {
 
 #[test]
 fn a_local_dropped_elsewhere_is_dropped_by_its_loop_at_home() {
-    let mut event_loop = Builder::new().build().unwrap();
+    let event_loop = Builder::new().build().unwrap();
     let drops = Rc::new(Cell::new(0));
     event_loop.block_on(async {
         let local = Local::new(Counted(drops.clone()));

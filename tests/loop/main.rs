@@ -19,6 +19,7 @@ mod util {
     pub(crate) mod wakers;
 }
 
+mod abort_handles;
 mod async_handle;
 mod attributes;
 mod blocking;
@@ -26,9 +27,13 @@ mod budget;
 mod closing;
 mod contexts;
 mod embed;
+mod harness;
 mod hooks;
+mod hostile_drops;
 mod island;
+mod island_tasks;
 mod job_handles;
+mod join_set;
 mod lanes;
 mod liveness;
 mod local;
@@ -56,6 +61,8 @@ mod sites;
 mod spawn;
 mod tree;
 mod two_loops;
+mod unwind_safe;
 mod wake_storm;
 mod walk;
 mod watchdog;
+mod yields;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use phaseloop::observe::Metrics;
 use phaseloop::phase::{Idle, Phase, Prepare};
 use phaseloop::pool::{Class, Pool, PoolBuilder};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, LoopHandle, next_tick, queue_microtask, spawn, spawn_blocking,
@@ -34,7 +34,7 @@ fn is_near(found: Duration, expected: Duration) -> bool {
 
 #[test]
 fn a_loop_blocked_half_of_the_time_says_so() {
-    let (mut event_loop, _, _) = paused();
+    let (event_loop, _, _) = paused();
     let found = event_loop.block_on(async {
         for _ in 0..5 {
             sleep(ms(1_000)).await;
@@ -64,7 +64,7 @@ fn a_loop_blocked_half_of_the_time_says_so() {
 
 #[test]
 fn waiting_is_idle() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     assert_eq!(handle.metrics().utilization(), 0.0, "before the first run");
     let found = event_loop.block_on(async {
         sleep(ms(300)).await;
@@ -76,7 +76,7 @@ fn waiting_is_idle() {
 
 #[test]
 fn blocking_is_active() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async { busy(ms(70)) });
     let found = handle.metrics();
     assert_eq!((found.idle, found.active), (ZERO, ms(70)));
@@ -91,10 +91,10 @@ fn blocking_is_active() {
 /// Metrics need no timer and no wake-up of their own.
 #[test]
 fn metrics_wake_nobody() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async { sleep(ms(1_000)).await });
     assert!(handle.metrics().kernel_polls <= 3, "{:?}", handle.metrics());
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     event_loop.block_on(async { sleep(ms(100)).await });
     let found = event_loop.handle().metrics();
     assert!(found.kernel_polls <= 3, "{found:?}");
@@ -103,7 +103,7 @@ fn metrics_wake_nobody() {
 
 #[test]
 fn metrics_of_the_time_between_two_runs_are_in_neither() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async { busy(ms(10)) });
     event_loop.enter(|| busy(ms(1_000)));
     event_loop.block_on(async { busy(ms(5)) });
@@ -114,7 +114,7 @@ fn metrics_of_the_time_between_two_runs_are_in_neither() {
 
 #[test]
 fn metrics_of_busy_periods_are_exact() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
         busy(ms(3));
         sleep(ms(20)).await; // a wait ends the first period
@@ -135,7 +135,7 @@ fn metrics_of_busy_periods_are_exact() {
 
 #[test]
 fn metrics_of_lateness_run_from_the_deadline_to_the_pass() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let timer = Timer::new(&handle);
     timer.start(ms(10), ZERO, |_| busy(ms(7))).unwrap();
     event_loop.block_on(async {
@@ -176,8 +176,8 @@ fn metrics_count_callbacks_by_phase_polls_and_closures() {
     assert!(cleared.clear());
     handle.call_in(Phase::Pending, || ());
     let task = handle.spawn(async {
-        yield_now().await;
-        yield_now().await;
+        yield_microtask().await;
+        yield_microtask().await;
     });
     finish(&mut event_loop);
     assert!(task.is_finished());
@@ -201,11 +201,11 @@ fn metrics_count_callbacks_by_phase_polls_and_closures() {
 
 #[test]
 fn metrics_do_not_count_the_main_future_as_a_closure() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
-        yield_now().await;
+        yield_microtask().await;
         next_tick(|| ());
-        yield_now().await;
+        yield_microtask().await;
     });
     let found = handle.metrics();
     assert_eq!((found.polls, found.closures), (0, 1));
@@ -213,7 +213,7 @@ fn metrics_do_not_count_the_main_future_as_a_closure() {
 
 #[test]
 fn metrics_count_wakes_and_calls_of_other_threads() {
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let handle = event_loop.handle();
     event_loop.block_on(async {
         let (remote, before) = (handle.remote(), metrics());
@@ -236,7 +236,7 @@ fn metrics_count_wakes_and_calls_of_other_threads() {
 
 #[test]
 fn metrics_since_an_earlier_copy_subtract() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
         busy(ms(50));
         sleep(ms(10)).await;
@@ -273,7 +273,7 @@ fn metrics_can_be_asked_inside_a_callback_of_a_run_that_goes_on() {
 
 #[test]
 fn metrics_are_readable_by_other_threads_while_the_loop_is_stuck() {
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let remote = event_loop.remote();
     assert_eq!(remote.utilization().share(), 0.0, "before the first run");
     event_loop.block_on(async {
@@ -309,7 +309,7 @@ fn metrics_are_readable_by_other_threads_while_the_loop_is_stuck() {
 
 #[test]
 fn metrics_on_a_paused_clock_are_in_its_time_also_for_other_threads() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let remote = handle.remote();
     event_loop.block_on(async {
         sleep(ms(30)).await;
@@ -322,7 +322,7 @@ fn metrics_on_a_paused_clock_are_in_its_time_also_for_other_threads() {
 
 #[test]
 fn metrics_of_two_loops_are_their_own() {
-    let (mut first, mut second) = (EventLoop::new().unwrap(), EventLoop::new().unwrap());
+    let (first, second) = (EventLoop::new().unwrap(), EventLoop::new().unwrap());
     first.block_on(async {
         spawn(async {}).await.unwrap();
     });
@@ -348,7 +348,7 @@ fn metrics_survive_a_panic() {
 #[test]
 fn metrics_of_a_pool_tell_what_waits_and_how_long_jobs_run() {
     let pool = PoolBuilder::new().threads(1).build();
-    let mut event_loop = Builder::new().pool(pool.clone()).build().unwrap();
+    let event_loop = Builder::new().pool(pool.clone()).build().unwrap();
     event_loop.block_on(async {
         let (release, gate) = mpsc::channel::<()>();
         let (started, is_started) = mpsc::channel();
@@ -382,7 +382,7 @@ fn metrics_of_a_pool_tell_what_waits_and_how_long_jobs_run() {
 /// The text format of Prometheus: comments, names, labels, numbers; a type before its lines.
 #[test]
 fn metrics_for_prometheus_follow_its_grammar() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
         busy(ms(30));
         sleep(ms(10)).await;
@@ -495,7 +495,7 @@ fn libuv_metrics_idle_time_zero() {
 fn libuv_metrics_info_check() {
     let directory = Directory::new("metrics");
     let path = directory.path("file");
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let handle = event_loop.handle();
     let prepare = Prepare::new(&handle);
     let first = Rc::new(Cell::new(None));
@@ -529,7 +529,7 @@ fn libuv_metrics_info_check() {
 #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #[test]
 fn libuv_metrics_pool_events() {
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let handle = event_loop.handle();
     event_loop.block_on(async {
         let jobs: Vec<_> = (0..7).map(|_| spawn_blocking(|| ())).collect();
@@ -547,7 +547,7 @@ fn libuv_metrics_pool_events() {
 #[test]
 fn libuv_thread_name_threadpool() {
     let name_in = |pool: Pool| {
-        let mut event_loop = Builder::new().pool(pool).build().unwrap();
+        let event_loop = Builder::new().pool(pool).build().unwrap();
         let name = || thread::current().name().map(str::to_owned);
         event_loop.block_on(async { spawn_blocking(name).await.unwrap() })
     };
@@ -560,7 +560,7 @@ fn libuv_thread_name_threadpool() {
 #[test]
 #[cfg(target_os = "linux")]
 fn thread_names_of_the_pool_are_known_to_the_kernel() {
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let name = || std::fs::read_to_string("/proc/thread-self/comm").unwrap();
     let name = event_loop.block_on(async { spawn_blocking(name).await.unwrap() });
     assert_eq!(name.trim(), "phaseloop-worke");

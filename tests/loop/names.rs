@@ -136,7 +136,7 @@ fn unix_sockets_have_their_paths_or_the_process_of_their_peer() {
         let listener = UnixListener::bind(&path).unwrap();
         assert_eq!(name_of(&listener), format!("UnixListener {shown}"));
         let client = UnixStream::connect(&path).await.unwrap();
-        let accepted = listener.accept().await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
         assert_eq!(name_of(&client), format!("UnixStream → {shown}"));
         let name = format!("UnixStream {shown} ← this process");
         assert_eq!(name_of(&accepted), name);
@@ -226,7 +226,7 @@ fn watchers_have_their_paths() {
 
 #[test]
 fn pool_jobs_have_the_name_of_their_function() {
-    let (mut event_loop, _pool) = with_threads(1);
+    let (event_loop, _pool) = with_threads(1);
     event_loop.block_on(async {
         let hold = Hold::new();
         let job = spawn_blocking(|| ());
@@ -271,12 +271,12 @@ fn many_streams_of_one_line_are_counted_without_their_addresses() {
 fn a_join_set_waits_for_its_tasks() {
     let (mut event_loop, handle, _) = paused();
     let mut set = JoinSet::new();
-    set.spawn_on(&handle, sleep_of(5));
-    set.spawn_on(&handle, pending());
+    set.spawn_on(sleep_of(5), &handle);
+    set.spawn_on(pending(), &handle);
     let joiner = task::Builder::new().name("joiner");
     let joiner = joiner.spawn_on(
-        &handle,
         async move { while set.join_next().await.is_some() {} },
+        &handle,
     );
     turn(&mut event_loop);
     let text = handle.report().to_string();

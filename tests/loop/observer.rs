@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use phaseloop::phase::{Idle, Phase};
 use phaseloop::probe::{Fact, Observer};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{self, Timer, sleep};
 use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
 
@@ -112,10 +112,13 @@ fn the_phase_of_a_callback_is_named_at_both_ends() {
 fn polls_are_reported_with_their_task_inside_the_callback_that_woke_it() {
     let (mut event_loop, handle, facts) = observed();
     let sleeper = phaseloop::task::Builder::new().name("sleeper");
-    let task = sleeper.spawn_on(&handle, async {
-        sleep(ms(1)).await;
-        yield_now().await;
-    });
+    let task = sleeper.spawn_on(
+        async {
+            sleep(ms(1)).await;
+            yield_microtask().await;
+        },
+        &handle,
+    );
     finish(&mut event_loop);
     // The first poll is part of the drain at the start of the run, outside any phase.
     let expected = "[sleeper ] timers( < [sleeper ] [sleeper ] > )";
@@ -160,7 +163,7 @@ fn an_observer_may_look_at_the_loop() {
     let builder = Builder::new()
         .start_paused(true)
         .observer(Counter(turns.clone()));
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     event_loop.block_on(async {
         for _ in 0..3 {
             sleep(ms(1)).await;
@@ -175,7 +178,7 @@ fn an_observer_may_look_at_the_loop() {
 fn what_an_observer_queues_comes_before_the_task_that_is_woken() {
     let log = Rc::new(RefCell::new(Vec::new()));
     let (of_tick, of_task) = (log.clone(), log.clone());
-    let mut event_loop = Builder::new()
+    let event_loop = Builder::new()
         .start_paused(true)
         .observer(move |fact: &Fact| {
             if matches!(fact, Fact::CallbackStart(Phase::Timers)) {
@@ -201,7 +204,7 @@ fn a_task_that_an_observer_aborts_is_not_polled() {
     fn aborted_at(is_time: fn(&Fact) -> bool) {
         let task = Rc::new(RefCell::new(None::<phaseloop::task::AbortHandle>));
         let of_observer = task.clone();
-        let mut event_loop = Builder::new()
+        let event_loop = Builder::new()
             .start_paused(true)
             .observer(move |fact: &Fact| {
                 if is_time(fact) {
@@ -215,7 +218,7 @@ fn a_task_that_an_observer_aborts_is_not_polled() {
         event_loop.block_on(async move {
             let sleeper = phaseloop::spawn(sleep(ms(1)));
             phaseloop::phase::check().await;
-            *task.borrow_mut() = sleeper.abort_handle();
+            *task.borrow_mut() = Some(sleeper.abort_handle());
             assert!(sleeper.await.unwrap_err().is_cancelled());
         });
     }
@@ -252,7 +255,7 @@ fn at_first_wait<F: Fn()>(closure: F) -> AtFirstWait<F> {
 fn a_clock_that_an_observer_pauses_as_a_wait_begins_ends_that_wait_by_a_jump() {
     const HOUR: Duration = Duration::from_secs(3600);
     let observer = at_first_wait(time::pause);
-    let mut event_loop = Builder::new().observer(observer).build().unwrap();
+    let event_loop = Builder::new().observer(observer).build().unwrap();
     let slept = event_loop.block_on(async {
         let start = time::now();
         sleep(HOUR).await;
@@ -270,7 +273,7 @@ fn a_clock_that_an_observer_resumes_as_a_wait_begins_ends_that_wait_in_real_time
         time::resume();
     });
     let builder = Builder::new().start_paused(true).observer(observer);
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     event_loop.block_on(async { sleep(ms(10)).await });
     assert!(resumed.get().unwrap().elapsed() >= ms(10));
 }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use phaseloop::io::Source;
 use phaseloop::phase::{self, Check, Hook, HookPhase, Idle, Prepare};
-use phaseloop::task::{self, yield_now};
+use phaseloop::task::{self, yield_microtask};
 use phaseloop::time::{self, Timer, interval, sleep, timeout};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, Handle, LoopHandle, RunMode, UnhandledPanic, block_on,
@@ -84,7 +84,7 @@ fn r020_a_loop_does_not_run_inside_another() {
     let nested: [(&str, Run); 4] = [
         ("run", |mut inner| drop(inner.run(RunMode::NoWait))),
         ("turn", |mut inner| drop(inner.turn(None))),
-        ("block_on", |mut inner| inner.block_on(async {})),
+        ("block_on", |inner| inner.block_on(async {})),
         ("run_until_done", |mut inner| {
             inner.run_until_done(async {}).unwrap();
         }),
@@ -113,9 +113,9 @@ fn r020_not_even_inside_enter() {
 
 #[test]
 fn a_panic_in_a_task_goes_to_its_handle() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let bad = handle.spawn(async {
-        yield_now().await;
+        yield_microtask().await;
         panic!("number {}", 7)
     });
     let good = handle.spawn(async { "output" });
@@ -191,7 +191,7 @@ fn an_unhandled_panic_is_reported_with_the_task() {
     let child = in_child(&[], "an_unhandled_panic_is_reported_with_the_task", || {
         let mut event_loop = EventLoop::new().unwrap();
         let named = task::Builder::new().name("reader");
-        drop(named.spawn_on(&event_loop.handle(), async { panic!("of the reader") }));
+        drop(named.spawn_on(async { panic!("of the reader") }, &event_loop.handle()));
         finish(&mut event_loop);
     });
     let Some(child) = child else { return };
@@ -240,16 +240,29 @@ fn a_future_whose_drop_panics_hurts_only_its_own_task() {
     let error = event_loop.block_on(handle.spawn(Explosive)).unwrap_err();
     assert_eq!(error.to_string(), "the task panicked: the drop");
 
-    // An aborted task: no handle can receive the panic.
+    // An aborted task: the handle receives the panic.
     let task = handle.spawn(async {
         let _bomb = Bomb;
         pending::<()>().await;
     });
     turn(&mut event_loop);
     task.abort();
-    assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "the drop");
-    assert!(event_loop.block_on(task).unwrap_err().is_cancelled());
+    event_loop.run(RunMode::NoWait).unwrap();
+    let error = event_loop.block_on(task).unwrap_err();
+    assert!(error.is_panic() && !error.is_cancelled());
+    assert_eq!(error.to_string(), "the task panicked: the drop");
     assert_eq!(handle.tasks().len(), 0);
+
+    // An aborted task that is not awaited: nobody else receives it.
+    let task = handle.spawn(async {
+        let _bomb = Bomb;
+        pending::<()>().await;
+    });
+    turn(&mut event_loop);
+    task.abort();
+    event_loop.run(RunMode::NoWait).unwrap();
+    drop(task);
+    assert_eq!(panic_of(|| event_loop.run(RunMode::NoWait)), "the drop");
 }
 
 #[test]
@@ -299,7 +312,7 @@ fn an_output_whose_drop_panics_does_not_end_the_process() {
 #[test]
 fn a_waker_that_panics_leaves_no_task_behind() {
     let (mut event_loop, handle, trace) = paused();
-    let mut task = handle.spawn(yield_now());
+    let mut task = handle.spawn(yield_microtask());
     let waker = waker_fn(|| panic!("the waker"));
     let mut cx = std::task::Context::from_waker(&waker);
     assert_pending!(std::pin::Pin::new(&mut task).poll(&mut cx));
@@ -317,7 +330,7 @@ fn a_waker_that_panics_leaves_no_task_behind() {
 
 #[test]
 fn a_panic_of_the_main_future_leaves_the_loop_usable() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let message = panic_of(|| event_loop.block_on(async { panic!("main") }));
     assert_eq!(message, "main");
     assert!(!handle.is_alive(), "the future is not counted any more");

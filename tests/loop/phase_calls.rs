@@ -180,7 +180,7 @@ fn on_a_loop_that_is_gone_the_closure_is_dropped_unrun() {
 
 #[test]
 fn the_free_function_and_the_future_of_the_timers_phase() {
-    let (mut event_loop, handle, trace) = paused();
+    let (event_loop, handle, trace) = paused();
     let timer = Timer::new(&handle);
     timer.start(ZERO, ZERO, trace.on("timer")).unwrap();
     let log = trace.clone();

@@ -537,7 +537,7 @@ fn both_directions_are_independent() {
 /// Has many tasks wait for one source, takes some of them back out of the middle, and wakes the
 /// others.
 fn wait_by_the_thousand(waiters: usize) {
-    let (mut event_loop, handle, _trace) = paused();
+    let (event_loop, handle, _trace) = paused();
     let (ours, theirs) = udp_pair();
     let source = Rc::new(Source::new(&handle, ours).unwrap());
     let woken = Rc::new(RefCell::new(Vec::new()));

@@ -16,7 +16,7 @@ use std::time::Duration;
 use phaseloop::observe::{Record, Recorder, SlowPeriod, Subject, What};
 use phaseloop::phase::Idle;
 use phaseloop::probe::{Fact, Lane, Observer};
-use phaseloop::task::{self, yield_now};
+use phaseloop::task::{self, yield_microtask};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
     AsyncHandle, Builder, EventLoop, Keeper, LoopHandle, next_tick, queue_microtask, set_immediate,
@@ -58,7 +58,7 @@ fn only(periods: &Periods) -> SlowPeriod {
 
 #[test]
 fn blame_rule_1_own_time_is_without_the_activities_inside() {
-    let (mut event_loop, _, recorder, periods) = recorded();
+    let (event_loop, _, recorder, periods) = recorded();
     event_loop.block_on(async {
         let spawner = spawn(async {
             busy(ms(5));
@@ -103,12 +103,12 @@ fn blame_rule_1_a_drain_is_not_its_callbacks_but_has_it_as_cause() {
 
 #[test]
 fn blame_rule_2_many_polls_of_one_task_are_one_suspect() {
-    let (mut event_loop, _, _, periods) = recorded();
+    let (event_loop, _, _, periods) = recorded();
     event_loop.block_on(async {
         let task = task::Builder::new().name("hash").spawn(async {
             for _ in 0..20 {
                 busy(Duration::from_micros(700));
-                yield_now().await;
+                yield_microtask().await;
             }
         });
         task.await.unwrap();
@@ -143,7 +143,7 @@ fn blame_rule_2_a_flood_of_subjects_ends_with_the_others() {
 
 #[test]
 fn blame_rule_2_a_period_below_the_threshold_is_not_slow() {
-    let (mut event_loop, _, recorder, periods) = recorded();
+    let (event_loop, _, recorder, periods) = recorded();
     event_loop.block_on(async { busy(Duration::from_micros(9_999)) });
     assert!(periods.borrow().is_empty());
     event_loop.block_on(async { busy(ms(10)) });
@@ -154,7 +154,7 @@ fn blame_rule_2_a_period_below_the_threshold_is_not_slow() {
 
 #[test]
 fn blame_rule_3_the_culprit_has_the_largest_overlap_with_the_lateness() {
-    let (mut event_loop, _, recorder, periods) = recorded();
+    let (event_loop, _, recorder, periods) = recorded();
     event_loop.block_on(async {
         let sleeper = spawn(sleep(ms(10)));
         sleep(ms(5)).await;
@@ -187,10 +187,10 @@ fn blame_rule_3_the_culprit_has_the_largest_overlap_with_the_lateness() {
 
 #[test]
 fn blame_rule_3_the_earlier_of_two_equal_culprits_is_it() {
-    let (mut event_loop, _, recorder, _) = recorded();
+    let (event_loop, _, recorder, _) = recorded();
     event_loop.block_on(async {
         let sleeper = spawn(sleep(ms(1)));
-        yield_now().await;
+        yield_microtask().await;
         busy(ms(1));
         // The microtasks of this drain come before its next tick.
         next_tick(|| busy(ms(4)));
@@ -213,10 +213,10 @@ fn blame_rule_3_a_timer_is_late_after_a_millisecond_and_a_tenth_of_the_threshold
     ] {
         let recorder = Recorder::new().slow(ms(threshold)).on_slow(|_| ());
         let builder = Builder::new().start_paused(true).record(recorder.clone());
-        let mut event_loop = builder.build().unwrap();
+        let event_loop = builder.build().unwrap();
         event_loop.block_on(async {
             let sleeper = spawn(sleep(ms(5)));
-            yield_now().await;
+            yield_microtask().await;
             busy(ms(5 + late_by));
             sleeper.await.unwrap();
         });
@@ -246,7 +246,7 @@ fn blame_rule_4_a_blocking_call_is_told_by_the_processor_time() {
     let periods = Periods::default();
     let told = periods.clone();
     let recorder = Recorder::new().on_slow(move |period| told.borrow_mut().push(period.clone()));
-    let mut event_loop = Builder::new().record(recorder).build().unwrap();
+    let event_loop = Builder::new().record(recorder).build().unwrap();
     event_loop.block_on(async { thread::sleep(ms(40)) });
     let periods = periods.take();
     let period = periods.last().unwrap();
@@ -297,7 +297,7 @@ fn blame_rule_5_a_panic_ends_each_kind_of_activity_like_a_return() {
             .unwrap();
         assert_eq!((last.depth, length(last)), (0, 1));
     }
-    let (mut event_loop, _, recorder, _) = recorded();
+    let (event_loop, _, recorder, _) = recorded();
     assert_eq!(panic_of(|| event_loop.block_on(async { boom() })), "boom");
     assert_eq!(activities(&recorder), [(What::Main, 12)]);
 }
@@ -306,7 +306,7 @@ fn blame_rule_5_a_panic_ends_each_kind_of_activity_like_a_return() {
 #[test]
 fn blame_rule_6_the_time_of_an_observer_is_not_the_tasks() {
     let recorder = Recorder::new().on_slow(|_| ());
-    let mut event_loop = Builder::new()
+    let event_loop = Builder::new()
         .start_paused(true)
         .record(recorder.clone())
         .observer(|fact: &Fact| {
@@ -365,7 +365,7 @@ fn recorder_knows_where_every_callback_comes_from() {
 
 #[test]
 fn recorder_knows_who_queued_ticks_microtasks_immediates_and_jobs() {
-    let (mut event_loop, _, recorder, _) = recorded();
+    let (event_loop, _, recorder, _) = recorded();
     let start = line!();
     event_loop.block_on(async {
         next_tick(|| ());
@@ -401,7 +401,7 @@ fn recorder_knows_who_queued_ticks_microtasks_immediates_and_jobs() {
 #[test]
 fn recorder_knows_the_source_of_an_event() {
     let recorder = Recorder::new().on_slow(|_| ());
-    let mut event_loop = Builder::new().record(recorder.clone()).build().unwrap();
+    let event_loop = Builder::new().record(recorder.clone()).build().unwrap();
     let mut line = 0;
     event_loop.block_on(async {
         line = line!() + 1;
@@ -424,7 +424,7 @@ fn recorder_knows_the_source_of_an_event() {
 
 #[test]
 fn recorder_notes_wakes_waits_turns_and_who_is_polled() {
-    let (mut event_loop, _, recorder, _) = recorded();
+    let (event_loop, _, recorder, _) = recorded();
     event_loop.block_on(async {
         let named = task::Builder::new().name("sleeper").spawn(sleep(ms(7)));
         named.await.unwrap();
@@ -444,7 +444,7 @@ fn recorder_notes_wakes_waits_turns_and_who_is_polled() {
 fn recorder_of_eight_keeps_the_newest() {
     let recorder = Recorder::new().capacity(8).on_slow(|_| ());
     let builder = Builder::new().start_paused(true).record(recorder.clone());
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     event_loop.block_on(async {
         for _ in 0..100 {
             sleep(ms(1)).await;
@@ -493,8 +493,8 @@ fn recorder_that_starts_and_stops_inside_a_callback_records_what_lies_between() 
 
 #[test]
 fn recorders_of_two_loops_keep_apart() {
-    let (mut first, _, of_first, _) = recorded();
-    let (mut second, _, of_second, _) = recorded();
+    let (first, _, of_first, _) = recorded();
+    let (second, _, of_second, _) = recorded();
     first.block_on(async { busy(ms(1)) });
     second.block_on(async { busy(ms(2)) });
     assert_eq!(activities(&of_first), [(What::Main, 1)]);
@@ -504,10 +504,10 @@ fn recorders_of_two_loops_keep_apart() {
 /// Names stay known after the end of their tasks, while the ring has their records.
 #[test]
 fn recorder_names_tasks_that_have_ended() {
-    let (mut event_loop, _, recorder, _) = recorded();
+    let (event_loop, _, recorder, _) = recorded();
     event_loop.block_on(async {
         let sleeper = spawn(sleep(ms(10)));
-        yield_now().await;
+        yield_microtask().await;
         let hash = task::Builder::new()
             .name("hash")
             .spawn(async { busy(ms(40)) });
@@ -529,20 +529,20 @@ fn recorder_knows_the_name_of_each_poll_in_the_ring() {
     for (woken, ticks) in (0..20).flat_map(|woken| (0..10).map(move |ticks| (woken, ticks))) {
         let recorder = Recorder::new().capacity(8).on_slow(|_| ());
         let builder = Builder::new().record(recorder.clone());
-        let mut event_loop = builder.build().unwrap();
+        let event_loop = builder.build().unwrap();
         let others: Vec<_> = (0..woken).map(|_| Parked::default()).collect();
         event_loop.block_on(async {
             for other in &others {
                 spawn(other.clone()).detach();
             }
-            yield_now().await;
+            yield_microtask().await;
             let long = task::Builder::new().name("long");
             let wakes = others.clone();
             let long = long.spawn(async move { wakes.iter().for_each(Parked::wake) });
-            let id: u32 = long.id().unwrap().to_string().parse().unwrap();
+            let id: u32 = long.id().to_string().parse().unwrap();
             // Each tick is one more record after the poll.
             spawn(async move { (0..ticks).for_each(|_| next_tick(|| ())) }).detach();
-            yield_now().await;
+            yield_microtask().await;
             let records = recorder.records();
             let is_long = |record: &Record| record.what == What::Poll && record.id == id;
             if records.iter().any(is_long) {
@@ -608,7 +608,7 @@ fn recorder_does_not_change_the_order() {
         if record {
             builder = builder.record(Recorder::new().on_slow(|_| ()));
         }
-        let mut event_loop = builder.build().unwrap();
+        let event_loop = builder.build().unwrap();
         let push = |what| {
             let log = log.clone();
             move || log.borrow_mut().push(what)
@@ -629,7 +629,7 @@ fn recorder_does_not_change_the_order() {
             spawn(async move {
                 queue_microtask(d);
                 next_tick(e);
-                yield_now().await;
+                yield_microtask().await;
                 inner.borrow_mut().push("task");
             })
             .detach();
@@ -669,7 +669,7 @@ fn recorder_lets_its_listener_use_the_loop() {
         LoopHandle::current().stop_recording();
     });
     let builder = Builder::new().start_paused(true).record(recorder);
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     event_loop.block_on(async {
         busy(ms(20));
         sleep(ms(1)).await;
@@ -704,7 +704,7 @@ fn observer_with_details_hears_of_lanes_waits_and_wakes() {
     let builder = Builder::new()
         .start_paused(true)
         .observer(Detailed(words.clone()));
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     event_loop.block_on(async {
         next_tick(|| queue_microtask(|| ()));
         let task = spawn(sleep(ms(1)));
@@ -909,7 +909,7 @@ fn environment_with_a_wrong_value_prints_one_line_each() {
 fn blame_rule_6_the_time_of_a_listener_is_no_part_of_the_wait() {
     let recorder = Recorder::new().on_slow(|_| busy(ms(5)));
     let builder = Builder::new().start_paused(true).record(recorder.clone());
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     event_loop.block_on(async {
         busy(ms(50));
         sleep(ms(20)).await;

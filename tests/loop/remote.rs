@@ -243,7 +243,7 @@ fn a_wake_on_the_loops_thread_but_outside_a_run_is_not_lost() {
 #[test]
 fn a_wake_from_another_loop_of_the_thread_is_not_lost() {
     let (mut ours, handle, trace) = paused();
-    let (mut theirs, _, _) = paused();
+    let (theirs, _, _) = paused();
     let (sender, receiver) = oneshot::channel();
     let log = trace.clone();
     drop(handle.spawn(async move {
@@ -471,7 +471,7 @@ fn wakers_outlive_the_loop() {
     clone.wake();
 
     // Also the waker of the future of `block_on`.
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let waker = event_loop.block_on(poll_fn(|cx| Poll::Ready(cx.waker().clone())));
     waker.wake_by_ref();
     assert_eq!(event_loop.block_on(async { 1 }), 1);
@@ -573,7 +573,7 @@ fn a_loop_that_is_gone_holds_no_descriptor_whatever_outlives_it() {
         for (remote, _, near, abort, wakers, _) in &strays {
             assert!(remote.wake().is_err());
             near.abort();
-            abort.as_ref().unwrap().abort();
+            abort.abort();
             wakers.borrow().iter().for_each(Waker::wake_by_ref);
         }
         assert_eq!(open(), before);
@@ -605,7 +605,7 @@ fn a_handle_that_is_polled_after_its_output_panics() {
 
 #[test]
 fn a_join_on_the_loops_own_thread_panics_in_place_of_waiting_for_ever() {
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let remote = event_loop.handle().remote();
     let spawn_one = || remote.spawn(|| async { 1 }).unwrap();
     let outside = spawn_one();

@@ -427,7 +427,7 @@ fn r040_a_stop_before_the_run_makes_it_return_at_once() {
 
 #[test]
 fn block_on_is_not_ended_by_a_stop() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     handle.stop();
     let output = event_loop.block_on(async {
         LoopHandle::current().stop();

@@ -33,7 +33,7 @@ async fn forever(trace: Trace) {
 
 #[test]
 fn a_task_is_first_polled_in_the_lane_not_in_the_call() {
-    let (mut event_loop, _, trace) = paused();
+    let (event_loop, _, trace) = paused();
     event_loop.block_on(async {
         queue_microtask(trace.call("before"));
         let log = trace.clone();
@@ -156,8 +156,8 @@ fn a_task_may_abort_itself() {
 fn an_abort_handle_aborts_its_own_task_only() {
     let (mut event_loop, handle, trace) = paused();
     let first = handle.spawn(async {});
-    let abort = first.abort_handle().unwrap();
-    assert_eq!(Some(abort.id()), first.id());
+    let abort = first.abort_handle();
+    assert_eq!(abort.id(), first.id());
     finish(&mut event_loop);
     // Lives where the first one lived.
     let second = handle.spawn(forever(trace.clone()));
@@ -165,7 +165,7 @@ fn an_abort_handle_aborts_its_own_task_only() {
     abort.abort();
     turn(&mut event_loop);
     assert!(!second.is_finished());
-    second.abort_handle().unwrap().clone().abort();
+    second.abort_handle().clone().abort();
     finish(&mut event_loop);
     assert_eq!(trace.take(), "dropped");
 }
@@ -205,11 +205,11 @@ fn tasks_are_listed_with_number_name_and_line_oldest_first() {
     let gone = handle.spawn(async {});
     turn(&mut event_loop);
     let builder = task::Builder::new().name("reader");
-    let (line, named) = (line!(), builder.spawn_on(&handle, pending::<()>()));
+    let (line, named) = (line!(), builder.spawn_on(pending::<()>(), &handle));
     let tasks = handle.tasks();
     assert_eq!(tasks.len(), 2, "the one that is over is not listed");
-    assert_eq!(Some(tasks[0].id()), first.id());
-    assert_eq!(Some(tasks[1].id()), named.id());
+    assert_eq!(tasks[0].id(), first.id());
+    assert_eq!(tasks[1].id(), named.id());
     assert!(first.id() < gone.id() && gone.id() < named.id());
     assert_eq!((tasks[0].name(), tasks[1].name()), (None, Some("reader")));
     assert_eq!(
@@ -223,7 +223,7 @@ fn tasks_are_listed_with_number_name_and_line_oldest_first() {
 /// Each way to spawn names the line of its caller.
 #[test]
 fn every_way_to_spawn_knows_the_line() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let place = |info: task::Info| (info.spawned_at().file(), info.spawned_at().line());
     let here = || async { task::current().unwrap() };
     event_loop.block_on(async {
@@ -239,7 +239,7 @@ fn every_way_to_spawn_knows_the_line() {
             place(set.join_next().await.unwrap().unwrap()),
             (file!(), line)
         );
-        let (line, _) = (line!(), set.spawn_on(&handle, here()));
+        let (line, _) = (line!(), set.spawn_on(here(), &handle));
         assert_eq!(
             place(set.join_next().await.unwrap().unwrap()),
             (file!(), line)
@@ -249,7 +249,7 @@ fn every_way_to_spawn_knows_the_line() {
 
 #[test]
 fn the_current_task_is_known_while_it_is_polled() {
-    let (mut event_loop, handle, trace) = paused();
+    let (event_loop, handle, trace) = paused();
     let log = trace.clone();
     let task = handle.spawn(async move {
         let id = task::current().unwrap().id();
@@ -261,7 +261,7 @@ fn the_current_task_is_known_while_it_is_polled() {
     let id = task.id();
     event_loop.block_on(async {
         assert!(task::current().is_none(), "the main future is no task");
-        assert_eq!(Some(task.await.unwrap()), id);
+        assert_eq!(task.await.unwrap(), id);
     });
     assert_eq!(trace.take(), "false");
 }
@@ -329,7 +329,7 @@ fn a_set_reports_panics_and_aborts() {
         set.spawn(async { panic!("in the set") });
         let error = set.join_next().await.unwrap().unwrap_err();
         assert_eq!(error.to_string(), "the task panicked: in the set");
-        let abort = set.spawn(pending::<()>()).unwrap();
+        let abort = set.spawn(pending::<()>());
         set.spawn(async {});
         abort.abort();
         assert!(set.join_next().await.unwrap().unwrap_err().is_cancelled());
@@ -348,23 +348,26 @@ fn a_set_reports_panics_and_aborts() {
 fn dropping_a_set_aborts_its_tasks_and_detaching_does_not() {
     let (mut event_loop, handle, trace) = paused();
     let mut set = JoinSet::new();
-    set.spawn_on(&handle, forever(trace.clone()));
+    set.spawn_on(forever(trace.clone()), &handle);
     turn(&mut event_loop);
     drop(set);
     finish(&mut event_loop);
     assert_eq!(trace.take(), "dropped");
 
     let (mut set, log) = (JoinSet::new(), trace.clone());
-    set.spawn_on(&handle, async move {
-        sleep(ZERO).await;
-        log.log("went-on");
-        0
-    });
+    set.spawn_on(
+        async move {
+            sleep(ZERO).await;
+            log.log("went-on");
+            0
+        },
+        &handle,
+    );
     set.detach_all();
     assert!(set.is_empty());
     // What the detached task reports is not taken for one of those that live in its place now.
-    set.spawn_on(&handle, async { nap(5).await });
-    set.spawn_on(&handle, async { nap(2).await });
+    set.spawn_on(async { nap(5).await }, &handle);
+    set.spawn_on(async { nap(2).await }, &handle);
     event_loop.block_on(async {
         assert_eq!(set.join_next().await.unwrap().unwrap(), 2);
         assert_eq!(set.join_next().await.unwrap().unwrap(), 5);
@@ -398,7 +401,7 @@ fn many_tasks_of_a_set_all_end() {
 fn a_task_that_ends_while_the_set_notes_its_waker_is_seen() {
     let (event_loop, handle, _) = paused();
     let mut set = JoinSet::new();
-    set.spawn_on(&handle, pending::<()>());
+    set.spawn_on(pending::<()>(), &handle);
     let waker = on_clone(move || drop(event_loop));
     let joined = set.poll_join_next(&mut Context::from_waker(&waker));
     let Poll::Ready(Some(Err(error))) = joined else {

@@ -21,7 +21,7 @@ fn tree(handle: &LoopHandle) -> String {
 
 #[test]
 fn the_tree_goes_from_the_main_future_down_to_what_the_loop_waits_for() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     let ask = handle.clone();
     let text = Rc::new(RefCell::new(String::new()));
     let asked = text.clone();
@@ -57,8 +57,8 @@ fn a_task_that_waits_for_several_has_a_branch_for_each() {
     let (mut event_loop, handle, _) = paused();
     let mut set = JoinSet::new();
     let line = line!() + 1;
-    set.spawn_on(&handle, async { sleep(ms(5)).await });
-    set.spawn_on(&handle, pending());
+    set.spawn_on(async { sleep(ms(5)).await }, &handle);
+    set.spawn_on(pending(), &handle);
     let joiner = handle.spawn(async move {
         let waits = futures::future::join(sleep(ms(7)), set.join_next());
         waits.await;

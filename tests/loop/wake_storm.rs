@@ -145,7 +145,7 @@ fn spawn_leaf(handle: &LoopHandle, storm: &Arc<Storm>, index: usize, alive: &Rc<
         0 => drop(task),
         // Aborted while others wake it.
         1 => {
-            let abort = task.abort_handle().unwrap();
+            let abort = task.abort_handle();
             drop(handle.spawn(async move { drop(task.await) }));
             abort.abort();
         }

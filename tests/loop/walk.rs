@@ -353,5 +353,5 @@ fn close_all_ends_every_kind_of_wait() {
         (Vec::new(), Vec::new())
     );
     // The child runs on, and can be ended.
-    child.kill().unwrap();
+    child.start_kill().unwrap();
 }

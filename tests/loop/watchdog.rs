@@ -39,7 +39,7 @@ fn at(line: u32) -> String {
 
 #[test]
 fn a_task_that_blocks_is_told_with_its_line_and_told_once_more_when_it_is_over() {
-    let (mut event_loop, stalls) = watched();
+    let (event_loop, stalls) = watched();
     let line = line!() + 2;
     let (stall, stalls) = event_loop.block_on(async {
         let task = task::Builder::new().name("hash").spawn(async move {
@@ -75,7 +75,7 @@ fn a_task_that_blocks_is_told_with_its_line_and_told_once_more_when_it_is_over()
 
 #[test]
 fn a_long_stall_is_told_again_each_time_after_twice_as_long() {
-    let (mut event_loop, stalls) = watched();
+    let (event_loop, stalls) = watched();
     let told = event_loop.block_on(async {
         let told = || stalls.recv().unwrap();
         [(); 4].map(|()| told())
@@ -89,7 +89,7 @@ fn a_long_stall_is_told_again_each_time_after_twice_as_long() {
 
 #[test]
 fn callbacks_ticks_and_microtasks_are_named() {
-    let (mut event_loop, stalls) = watched();
+    let (event_loop, stalls) = watched();
     let handle = event_loop.handle();
     let timer = Timer::new(&handle);
     let line = line!() - 1;
@@ -125,7 +125,7 @@ fn the_end_of_a_stall_has_the_blame_of_the_recorder() {
     });
     let recorder = Recorder::new().on_slow(|_| ());
     let builder = Builder::new().watchdog(watchdog).record(recorder);
-    let mut event_loop = builder.build().unwrap();
+    let event_loop = builder.build().unwrap();
     let is_blamed = |stall: Stall| stall.is_over && stall.report.contains("\"hash\"");
     // A busy machine may hide the stall from the watchdog, or be to blame itself: then once more.
     let found = event_loop.block_on(async {
@@ -152,7 +152,7 @@ fn a_listener_that_panics_ends_neither_the_watchdog_nor_the_loop() {
         let _ = send.send(stall.clone());
         std::panic::resume_unwind(Box::new("a listener's bug"));
     });
-    let mut event_loop = Builder::new().watchdog(watchdog).build().unwrap();
+    let event_loop = Builder::new().watchdog(watchdog).build().unwrap();
     event_loop.block_on(async {
         for _ in 0..3 {
             block_until(&stalls, "the main future");
@@ -177,10 +177,10 @@ fn watchdogs() -> usize {
 fn one_thread_watches_all_loops_and_ends_with_the_last() {
     let test = "one_thread_watches_all_loops_and_ends_with_the_last";
     let body = || {
-        let (mut one, stalls) = watched();
+        let (one, stalls) = watched();
         let (two, _) = watched();
         let others = std::thread::spawn(|| {
-            let (mut three, stalls) = watched();
+            let (three, stalls) = watched();
             three.block_on(async { block_until(&stalls, "the main future") });
             assert_eq!(watchdogs(), 1);
         });
@@ -191,7 +191,7 @@ fn one_thread_watches_all_loops_and_ends_with_the_last() {
             std::thread::yield_now();
         }
         // Another one begins with the next loop.
-        let (mut four, stalls) = watched();
+        let (four, stalls) = watched();
         four.block_on(async { block_until(&stalls, "the main future") });
     };
     if let Some(child) = in_child(&[], test, body) {
@@ -205,7 +205,7 @@ fn one_thread_watches_all_loops_and_ends_with_the_last() {
 fn a_stall_is_printed_on_standard_error() {
     let body = || {
         let watchdog = Watchdog::new(LIMIT).stack(false);
-        let mut event_loop = Builder::new().watchdog(watchdog).build().unwrap();
+        let event_loop = Builder::new().watchdog(watchdog).build().unwrap();
         event_loop.block_on(async {
             block_until_let_go();
             sleep(ms(1)).await;
@@ -227,7 +227,7 @@ fn a_stall_is_printed_on_standard_error() {
 fn loops_that_are_stuck_at_the_same_time_are_told_by_their_threads() {
     let stuck = |name: &str| {
         let body = || {
-            let (mut event_loop, stalls) = watched();
+            let (event_loop, stalls) = watched();
             event_loop.block_on(async { block_until(&stalls, "the main future") })
         };
         let thread = std::thread::Builder::new().name(name.to_owned());
@@ -253,7 +253,7 @@ fn a_stall_is_printed_with_the_function_that_blocks() {
     }
 
     let body = || {
-        let mut event_loop = Builder::new()
+        let event_loop = Builder::new()
             .watchdog(Watchdog::new(LIMIT))
             .build()
             .unwrap();

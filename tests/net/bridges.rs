@@ -13,6 +13,7 @@ use hyper::{Request, Response};
 use phaseloop::hyper::{HyperExecutor, HyperIo, HyperTimer};
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::{Local, block_on, spawn, time};
+use tokio::io::AsyncWrite;
 use tokio_test::assert_pending;
 
 async fn pair() -> (TcpStream, TcpStream) {
@@ -126,6 +127,122 @@ fn tokio_copies_between_a_stream_of_the_loop_and_a_scripted_peer() {
         let mut back = String::new();
         client.read_to_string(&mut back).await.unwrap();
         assert_eq!(back, "pong");
+    });
+}
+
+/// A reference reads and writes, so that one task does both at once.
+#[test]
+fn tokios_traits_on_references_and_halves() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    block_on(async {
+        let (client, server) = pair().await;
+        let (mut read, mut write) = phaseloop::io::split(server);
+        let echo = spawn(async move {
+            let copied = tokio::io::copy(&mut read, &mut write).await.unwrap();
+            write.shutdown().await.unwrap();
+            // The stream is open as long as the other half is.
+            (read, write, copied)
+        });
+        let (mut reader, mut writer) = (&client, &client);
+        writer.write_all(b"hello").await.unwrap();
+        writer.flush().await.unwrap();
+        assert!(AsyncWrite::is_write_vectored(&writer));
+        AsyncWriteExt::shutdown(&mut writer).await.unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "hello");
+        let (read, write, copied) = echo.await.unwrap();
+        assert_eq!(copied, 5);
+        assert!(read.as_ref().local_addr().is_ok());
+        write.reunite(read).unwrap();
+    });
+}
+
+/// A half that is shut down is dropped; the other reads on.
+#[test]
+fn a_half_that_tokios_shutdown_has_ended_leaves_the_other() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    block_on(async {
+        let (client, server) = pair().await;
+        let (mut read, mut write) = phaseloop::io::split(client);
+        write.write_all(b"x").await.unwrap();
+        AsyncWriteExt::shutdown(&mut write).await.unwrap();
+        assert!(
+            write.write_all(b"y").await.is_err(),
+            "the direction is shut down"
+        );
+        drop(write);
+        let mut server = server;
+        let mut text = String::new();
+        server.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "x");
+        server.write_all(b"back").await.unwrap();
+        drop(server);
+        let mut back = String::new();
+        read.read_to_string(&mut back).await.unwrap();
+        assert_eq!(back, "back");
+    });
+}
+
+#[test]
+fn tokios_traits_on_files() {
+    use std::io::SeekFrom;
+    use std::pin::Pin;
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWriteExt};
+
+    block_on(async {
+        let folder = phaseloop::fs::mkdtemp(std::env::temp_dir().join("bridges-XXXXXX"));
+        let path = folder.await.unwrap().join("file");
+        let mut options = phaseloop::fs::File::options();
+        options.read(true).write(true).create(true);
+        let mut file = options.open(&path).await.unwrap();
+        file.write_all(b"one\ntwo\nthree").await.unwrap();
+        AsyncWriteExt::flush(&mut file).await.unwrap();
+        assert_eq!(file.rewind().await.unwrap(), 0);
+        let mut text = String::new();
+        file.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "one\ntwo\nthree");
+        assert_eq!(
+            AsyncSeekExt::seek(&mut file, SeekFrom::Start(4))
+                .await
+                .unwrap(),
+            4
+        );
+        assert_eq!(file.stream_position().await.unwrap(), 4);
+        let mut line = String::new();
+        AsyncBufReadExt::read_line(&mut file, &mut line)
+            .await
+            .unwrap();
+        assert_eq!(line, "two\n");
+        let seek = SeekFrom::Current(-4);
+        assert_eq!(AsyncSeekExt::seek(&mut &file, seek).await.unwrap(), 4);
+        // A second seek waits for the first.
+        Pin::new(&mut file).start_seek(SeekFrom::End(-5)).unwrap();
+        let second = Pin::new(&mut file).start_seek(SeekFrom::Start(0));
+        assert!(second.unwrap_err().to_string().contains("under way"));
+        let position = std::future::poll_fn(|cx| Pin::new(&mut file).poll_complete(cx)).await;
+        assert_eq!(position.unwrap(), 8);
+        let refused = AsyncSeekExt::seek(&mut file, SeekFrom::Current(-100)).await;
+        assert_eq!(
+            refused.unwrap_err().kind(),
+            std::io::ErrorKind::InvalidInput
+        );
+        let mut rest = Vec::new();
+        AsyncReadExt::read_to_end(&mut file, &mut rest)
+            .await
+            .unwrap();
+        assert_eq!(rest, b"three");
+        (&file).write_all(b"!").await.unwrap();
+        AsyncWriteExt::shutdown(&mut file).await.unwrap();
+        assert_eq!(
+            phaseloop::fs::read(&path).await.unwrap(),
+            b"one\ntwo\nthree!"
+        );
+        phaseloop::fs::remove_dir_all(path.parent().unwrap())
+            .await
+            .unwrap();
     });
 }
 

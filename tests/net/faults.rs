@@ -104,7 +104,7 @@ fn a_connect_that_is_interrupted_is_tried_again() {
             let name = SocketName::abstract_name(format!("{test}-{}", std::process::id()));
             let listener = UnixListener::bind(name.clone()).unwrap();
             let mut stream = UnixStream::connect(name).await.unwrap();
-            let mut peer = listener.accept().await.unwrap();
+            let (mut peer, _) = listener.accept().await.unwrap();
             stream.write_all(b"unix").await.unwrap();
             peer.read_exact(&mut [0; 4]).await.unwrap();
 

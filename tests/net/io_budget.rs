@@ -146,7 +146,7 @@ fn reads_in_turn_from_many_streams_share_the_budget() {
 
 #[test]
 fn a_timer_waits_for_as_many_reads_as_one_poll_may_do() {
-    let (mut event_loop, handle, _trace) = paused();
+    let (event_loop, handle, _trace) = paused();
     let reads = Rc::new(Cell::new(0));
     let (count, before, most) = (reads.clone(), Cell::new(0), Rc::new(Cell::new(0)));
     let highest = most.clone();
@@ -318,7 +318,7 @@ fn a_quiet_connection_is_served_beside_a_busy_one() {
             quiet.read_exact(&mut [0; 4]).await.unwrap();
             seen.all.get()
         });
-        phaseloop::task::yield_now().await;
+        phaseloop::task::yield_microtask().await;
         quiet_theirs.write_all(b"ping").unwrap();
         assert!(served.await.unwrap() <= 3 * MOST);
         reads.await.unwrap();
@@ -328,7 +328,7 @@ fn a_quiet_connection_is_served_beside_a_busy_one() {
 /// Nothing else wakes the loop, and it does not sleep.
 #[test]
 fn the_loop_does_not_sleep_on_what_was_put_off() {
-    let (mut event_loop, handle, _trace) = paused();
+    let (event_loop, handle, _trace) = paused();
     let timer = Timer::new(&handle);
     timer.start(ms(60_000), ms(0), |_| ()).unwrap();
     let start = handle.now();

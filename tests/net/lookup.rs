@@ -186,10 +186,7 @@ fn a_lookup_is_given_up_by_dropping_it() {
         }
         let keepers = handle.keepers();
         assert!(keepers.contains(&(Keeper::Work, 3)), "{keepers:?}");
-        for task in [
-            lookup.abort_handle().unwrap(),
-            reverse.abort_handle().unwrap(),
-        ] {
+        for task in [lookup.abort_handle(), reverse.abort_handle()] {
             task.abort();
         }
         assert!(lookup.await.unwrap_err().is_cancelled());

@@ -26,12 +26,16 @@ mod util {
 mod axum_load;
 mod bridges;
 mod connector;
+mod datagram_calls;
 mod faults;
+mod future_sizes;
 mod io_budget;
 mod lookup;
 mod pipe;
+mod readiness;
 mod serve;
 mod short_reads;
+mod socket_options;
 mod tcp;
 mod tcp_faults;
 mod tcp_peers;

@@ -1,5 +1,6 @@
 //! `hyper::serve`: what it serves, and how it ends. The module `peers` has those that mean no good.
 
+mod made;
 mod peers;
 
 use std::cell::{Cell, RefCell};
@@ -73,6 +74,19 @@ impl Client {
             self.stream.read_exact(&mut byte).await.unwrap();
             text.push(byte[0]);
         }
+    }
+
+    /// Reads one answer, and returns its status.
+    async fn status(&mut self) -> u16 {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            self.stream.read_exact(&mut byte).await.unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.to_lowercase().contains("content-length: 0"), "{head}");
+        head.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
     async fn ask(&mut self) -> String {
@@ -515,7 +529,7 @@ fn the_error_of_a_service_ends_its_connection_and_is_reported() {
 
 #[test]
 fn a_service_that_panics_ends_its_connection_only() {
-    let mut event_loop = phaseloop::Builder::new()
+    let event_loop = phaseloop::Builder::new()
         .unhandled_panic(phaseloop::UnhandledPanic::Ignore)
         .build()
         .unwrap();

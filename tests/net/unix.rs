@@ -172,7 +172,7 @@ fn r197_libuv_pipe_getsockname() {
         let name = Some(SocketName::Path(path.clone()));
         assert_eq!(listener.local_name().unwrap(), name);
         let (client, server) = join(UnixStream::connect(&path), listener.accept()).await;
-        let (client, server) = (client.unwrap(), server.unwrap());
+        let (client, server) = (client.unwrap(), server.unwrap().0);
         assert_eq!(client.local_name().unwrap(), None);
         assert_eq!(client.peer_name().unwrap(), name);
         assert_eq!(server.local_name().unwrap(), name);
@@ -203,7 +203,7 @@ fn r193_r195_libuv_pipe_getsockname_abstract() {
         let connect = UnixStream::connect(name.clone());
         let (client, server) = join(connect, listener.accept()).await;
         assert_eq!(client.unwrap().peer_name().unwrap(), Some(name.clone()));
-        assert_eq!(server.unwrap().local_name().unwrap(), Some(name.clone()));
+        assert_eq!(server.unwrap().0.local_name().unwrap(), Some(name.clone()));
         // One byte less is another name.
         bytes.pop();
         let shorter = UnixStream::connect(SocketName::Abstract(bytes)).await;
@@ -238,7 +238,7 @@ fn the_peer_is_known() {
     block_on(async {
         let listener = UnixListener::bind(name.clone()).unwrap();
         let (client, server) = join(UnixStream::connect(name), listener.accept()).await;
-        for end in [client.unwrap(), server.unwrap()] {
+        for end in [client.unwrap(), server.unwrap().0] {
             let peer = end.peer_credentials().unwrap();
             assert_eq!(peer.process, std::process::id());
             assert_eq!(peer.user, rustix::process::getuid().as_raw());
@@ -341,7 +341,7 @@ fn libuv_pipe_connect_multiple_and_pipe_connect_close_multiple() {
         let server = spawn(async move {
             let mut all = Vec::new();
             for _ in 0..50 {
-                all.push(accepting.accept().await.unwrap());
+                all.push(accepting.accept().await.unwrap().0);
             }
             all
         });
@@ -502,7 +502,7 @@ fn r206_pairs_and_accepted_streams_do_not_block_and_are_not_inherited() {
         let listener = UnixListener::bind(name.clone()).unwrap();
         let (client, server) = join(UnixStream::connect(name), listener.accept()).await;
         let (one, other) = UnixStream::pair().unwrap();
-        let streams = [client.unwrap(), server.unwrap(), one, other];
+        let streams = [client.unwrap(), server.unwrap().0, one, other];
         for stream in &streams {
             let flags = fcntl_getfd(stream.as_fd()).unwrap();
             assert!(flags.contains(FdFlags::CLOEXEC));

@@ -177,6 +177,25 @@ fn as_many_as_the_system_takes_and_no_more() {
     });
 }
 
+/// `SO_PASSCRED` adds the credentials of the sender to the control data.
+#[cfg(target_os = "linux")]
+#[test]
+fn as_many_descriptors_come_beside_the_credentials_of_their_sender() {
+    block_on(async {
+        let (a, b) = UnixStream::pair().unwrap();
+        rustix::net::sockopt::set_socket_passcred(&b, true).unwrap();
+        let (reader, writer) = pipe();
+        for count in [252, 253, 1] {
+            let most: Vec<BorrowedFd<'_>> = vec![reader.as_fd(); count];
+            assert_eq!(a.send_with(b"x", &most).await.unwrap(), 1);
+            let (text, descriptors) = receive(&b).await;
+            assert_eq!((text.as_str(), descriptors.len()), ("x", count));
+        }
+        send_one(&a, &reader).await;
+        pipe_works(writer, receive_one(&b).await);
+    });
+}
+
 /// Ours differs: a message without bytes is no message.
 #[test]
 fn libuv_ipc_send_zero_is_refused() {
@@ -510,6 +529,11 @@ fn descriptors_without_a_number_are_lost_and_the_receiver_hears_of_it() {
             setrlimit(Resource::Nofile, before).unwrap();
             let text = error.unwrap_err().to_string();
             assert!(text.contains("8 bytes") && text.contains("lost"), "{text}");
+            // It could have two causes.
+            assert!(
+                text.contains("RLIMIT_NOFILE") && text.contains("SO_PASSCRED"),
+                "{text}"
+            );
             assert_eq!(&buffer[..8], b"with two");
             assert_eq!(descriptors.len(), 1, "as many as there was room for");
             // Nothing else has suffered.

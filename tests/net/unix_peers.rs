@@ -53,7 +53,7 @@ print(answer == blob[::-1], len(answer), os.getpid())
             let Some(client) = start("python3", &["-c", &program, &text]) else {
                 return;
             };
-            let mut stream = listener.accept().await.unwrap();
+            let (mut stream, _) = listener.accept().await.unwrap();
             let process = stream.peer_credentials().unwrap().process;
             let mut blob = Vec::new();
             stream.read_to_end(&mut blob).await.unwrap();
@@ -119,7 +119,7 @@ with socket.socket(socket.AF_UNIX) as peer:
         let Some(client) = start("python3", &["-c", &program, &text]) else {
             return;
         };
-        let stream = listener.accept().await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
         let (mut buffer, mut descriptors) = ([0; 16], Vec::new());
         let count = stream.recv_with(&mut buffer, &mut descriptors).await;
         assert_eq!(&buffer[..count.unwrap()], b"take");
@@ -189,7 +189,7 @@ fn nc_and_socat_are_answered() {
                 let Some(client) = start_with(program, args, "one\ntwo\n") else {
                     continue;
                 };
-                let stream = listener.accept().await.unwrap();
+                let (stream, _) = listener.accept().await.unwrap();
                 answer_in_capitals(stream).await;
                 assert_eq!(output(client).await, "ONE\nTWO\n", "{program}");
             }
@@ -211,7 +211,7 @@ fn curl_gets_its_page() {
             let Some(curl) = start("curl", &args) else {
                 return;
             };
-            let mut stream = listener.accept().await.unwrap();
+            let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = Vec::new();
             while !request.ends_with(b"\r\n\r\n") {
                 let mut byte = [0];

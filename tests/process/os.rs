@@ -242,7 +242,7 @@ fn r336_libuv_random_async() {
 #[test]
 fn libuv_threadpool_cancel_random() {
     let pool = pool::PoolBuilder::new().threads(1).build();
-    let mut event_loop = Builder::new().pool(pool.clone()).build().unwrap();
+    let event_loop = Builder::new().pool(pool.clone()).build().unwrap();
     event_loop.block_on(async {
         let (start, started) = std::sync::mpsc::channel();
         let (release, wait) = std::sync::mpsc::channel();

@@ -480,7 +480,7 @@ fn r266_an_unrefd_child_does_not_keep_the_loop() {
     finish(&mut event_loop);
     assert!(exists(child.id()) && child.is_active());
     child.ref_();
-    child.kill().unwrap();
+    child.start_kill().unwrap();
     finish(&mut event_loop);
     assert!(!exists(child.id()));
 }
@@ -548,7 +548,40 @@ fn r260_libuv_spawn_and_kill() {
         let error = child.signal(SignalKind::TERM).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(ESRCH));
         assert_eq!(child.signal(PROBE).unwrap_err().raw_os_error(), Some(ESRCH));
-        child.kill().unwrap();
+        child.start_kill().unwrap();
+    });
+}
+
+#[test]
+fn a_kill_waits_for_the_exit_and_closes_the_input() {
+    block_on(async {
+        let mut child = Command::new("sleep")
+            .arg("1000")
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.kill().await.unwrap();
+        assert!(child.stdin.is_none() && !child.is_active());
+        let status = child.try_wait().unwrap().expect("it has exited");
+        assert_eq!(status.signal(), Some(9));
+        // Once more, and after a normal exit.
+        child.kill().await.unwrap();
+        child.start_kill().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        assert!(child.wait().await.unwrap().success());
+        child.kill().await.unwrap();
+        assert!(child.wait().await.unwrap().success(), "it keeps its status");
+    });
+}
+
+#[test]
+fn a_kill_that_is_given_up_kills_once_it_was_polled() {
+    block_on(async {
+        let mut child = sleeper();
+        drop(child.kill());
+        assert!(child.try_wait().unwrap().is_none(), "nothing was sent");
+        assert!(child.kill().now_or_never().is_none());
+        assert_eq!(child.wait().await.unwrap().signal(), Some(9));
     });
 }
 
@@ -562,7 +595,7 @@ fn libuv_spawn_and_kill_with_std() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child.kill().unwrap();
+        child.start_kill().unwrap();
         assert_eq!(child.wait().await.unwrap().signal(), Some(9));
         let mut bytes = Vec::new();
         child
@@ -639,7 +672,7 @@ fn a_kill_during_the_start() {
     block_on(async {
         let waits = (0..100).map(|_| {
             let mut child = sh("exec sleep 1000").setsid(true).spawn().unwrap();
-            child.kill().unwrap();
+            child.start_kill().unwrap();
             async move { child.wait().await.unwrap().signal() }
         });
         for signal in join_all(waits).await {
@@ -723,7 +756,7 @@ fn a_child_that_outlives_its_loop() {
     assert!(error.to_string().contains("loop"), "{error}");
     assert_eq!(child.try_wait().unwrap(), None);
     child.signal(PROBE).unwrap();
-    child.kill().unwrap();
+    child.start_kill().unwrap();
     let id = child.id();
     drop(child);
     while exists(id) {
@@ -746,7 +779,7 @@ fn wakers_are_cloned_when_nothing_is_borrowed() {
         });
         assert_pending!(second.poll_unpin(&mut Context::from_waker(&waker)));
         assert!(called.get());
-        child.kill().unwrap();
+        child.start_kill().unwrap();
         assert_eq!(second.await.unwrap().signal(), Some(9));
     });
 }

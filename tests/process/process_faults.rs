@@ -30,7 +30,7 @@ fn a_wait_that_is_interrupted_is_made_again() {
             }
             let mut child = Command::new("sleep").arg("60").spawn().unwrap();
             assert!(child.try_wait().unwrap().is_none());
-            child.kill().unwrap();
+            child.start_kill().unwrap();
             assert!(!child.wait().await.unwrap().success());
         });
     });

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Output;
 
-use futures::AsyncReadExt;
+use futures::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UnixStream};
 use phaseloop::process::{Command, Stdio};
 use phaseloop::{block_on, fs, io, spawn};
@@ -163,7 +163,7 @@ fn libuv_spawn_inherit_streams() {
             .stdout(writer.into_owned_fd().unwrap());
         let mut child = command.spawn().unwrap();
         drop(command);
-        futures::AsyncWriteExt::write_all(&mut &ours, b"through")
+        AsyncWriteExt::write_all(&mut &ours, b"through")
             .await
             .unwrap();
         ours.shutdown(net::Shutdown::Write).unwrap();
@@ -347,6 +347,101 @@ fn r264_libuv_spawn_fs_open_nothing_is_inherited_by_accident() {
     for thread in threads {
         thread.join().unwrap();
     }
+}
+
+// The pipes of one child as the descriptors of another.
+
+#[test]
+fn the_output_of_a_child_is_the_input_of_the_next() {
+    block_on(async {
+        // More than a pipe holds: the reader blocks, and so must its descriptor.
+        let script = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done; sleep 0.1";
+        let mut first = sh(script).stdout(Stdio::piped()).spawn().unwrap();
+        let output: Stdio = first.stdout.take().unwrap().try_into().unwrap();
+        let mut count = Command::new("wc");
+        assert_eq!(
+            text_of(count.arg("-c").stdin(output)).await.trim(),
+            "220000"
+        );
+        assert!(first.wait().await.unwrap().success());
+    });
+}
+
+#[test]
+fn the_error_and_the_input_of_a_child_go_to_others() {
+    block_on(async {
+        let mut first = sh("echo oops >&2").stderr(Stdio::piped()).spawn().unwrap();
+        let error = Stdio::try_from(first.stderr.take().unwrap()).unwrap();
+        assert_eq!(text_of(Command::new("cat").stdin(error)).await, "oops\n");
+        first.wait().await.unwrap();
+
+        let mut last = Command::new("cat");
+        let mut last = last
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = Stdio::try_from(last.stdin.take().unwrap()).unwrap();
+        let status = sh("echo hello").stdout(input).status().await.unwrap();
+        assert!(status.success());
+        let output = last.wait_with_output().await.unwrap();
+        assert_eq!(
+            output.stdout, b"hello\n",
+            "EOF came with the end of the writer"
+        );
+    });
+}
+
+#[test]
+fn what_was_read_is_gone_and_what_was_not_is_passed_on() {
+    block_on(async {
+        let (reader, writer) = io::pipe().unwrap();
+        assert_eq!(writer.try_write(b"0123456789").unwrap(), 10);
+        let mut start = [0; 4];
+        assert_eq!(reader.try_read(&mut start).unwrap(), 4);
+        drop(writer);
+        let rest = Stdio::try_from(reader).unwrap();
+        assert_eq!(text_of(Command::new("cat").stdin(rest)).await, "456789");
+    });
+}
+
+#[test]
+fn a_writer_that_was_closed_is_no_descriptor_for_a_child() {
+    block_on(async {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.close().await.unwrap();
+        let error = Stdio::try_from(writer).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        // One without a reader is passed on: its child meets the end.
+        let (_, writer) = io::pipe().unwrap();
+        drop(reader);
+        let no_reader = Stdio::try_from(writer).unwrap();
+        let status = sh("trap '' PIPE; echo hello 2>/dev/null")
+            .stdout(no_reader)
+            .status()
+            .await
+            .unwrap();
+        assert!(!status.success());
+    });
+}
+
+#[test]
+fn a_pipe_that_is_passed_on_leaves_no_descriptor_here() {
+    let test = "a_pipe_that_is_passed_on_leaves_no_descriptor_here";
+    let child = in_child(&[], test, || {
+        block_on(async {
+            let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+            let before = open();
+            for _ in 0..10 {
+                let mut first = sh("echo hello").stdout(Stdio::piped()).spawn().unwrap();
+                let output = Stdio::try_from(first.stdout.take().unwrap()).unwrap();
+                assert_eq!(text_of(Command::new("cat").stdin(output)).await, "hello\n");
+                first.wait().await.unwrap();
+            }
+            assert_eq!(open(), before);
+        });
+    });
+    child.map(assert_passed);
 }
 
 // Users and groups.

@@ -151,7 +151,7 @@ fn streams_kills_and_failures_leave_no_descriptor_behind() {
                         .stdout(Stdio::piped())
                         .stderr(Stdio::piped());
                     let mut child = command.spawn().unwrap();
-                    child.kill().unwrap();
+                    child.start_kill().unwrap();
                     assert_eq!(child.wait().await.unwrap().signal(), Some(9));
                     let mut command = Command::new("/no/such");
                     command.stdin(Stdio::piped()).stdout(Stdio::piped());

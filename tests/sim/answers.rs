@@ -12,7 +12,7 @@ use phaseloop::{Builder, spawn};
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn block_on(settings: Settings, program: impl Future<Output = ()>) {
-    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    let event_loop = Builder::new().network(settings).build().unwrap();
     event_loop.block_on(program);
 }
 

@@ -37,7 +37,7 @@ impl Log {
 
 pub(crate) type Script = Pin<Box<dyn Future<Output = ()>>>;
 
-fn lines_on(mut event_loop: EventLoop, script: &dyn Fn(Log) -> Script) -> Vec<String> {
+fn lines_on(event_loop: EventLoop, script: &dyn Fn(Log) -> Script) -> Vec<String> {
     let log = Log::default();
     event_loop.block_on(script(log.clone()));
     drop(event_loop);

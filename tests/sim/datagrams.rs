@@ -34,10 +34,56 @@ scripts! { 0,
     a_peek_leaves_the_datagram,
     a_batch_is_received_and_sent,
     readiness_tells_of_datagrams,
+    tries_and_looks_leave_what_is_there,
+    options_of_datagrams_are_returned,
 }
 
 mod scripts {
     use super::*;
+
+    pub(super) async fn tries_and_looks_leave_what_is_there(log: Log) {
+        use phaseloop::io::Interest;
+        let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        other.connect(one.local_addr().unwrap()).await.unwrap();
+        let mut buffer = [0; 3];
+        log.result("try_recv", one.try_recv(&mut buffer));
+        log.result("try_peek", one.try_peek(&mut buffer));
+        log.result("try_peek_sender", one.try_peek_sender().map(|_| ()));
+        log.result("try_io", one.try_io(Interest::READABLE, || Ok(())));
+        log.result(
+            "poll_send",
+            std::future::poll_fn(|cx| other.poll_send(cx, b"hello")).await,
+        );
+        std::future::poll_fn(|cx| one.poll_recv_ready(cx))
+            .await
+            .unwrap();
+        let ready = one.ready(Interest::READABLE | Interest::WRITABLE).await;
+        log.result("ready", ready);
+        log.result("peek", one.peek(&mut buffer).await);
+        let sender = one.peek_sender().await.unwrap();
+        log.line(sender == other.local_addr().unwrap());
+        let mut vector = Vec::with_capacity(16);
+        log.result("recv_buf", one.recv_buf(&mut vector).await);
+        log.line(String::from_utf8_lossy(&vector));
+        log.result("try_recv_buf", one.try_recv_buf(&mut vector));
+        log.result("try_send", other.try_send(b"again"));
+        log.result(
+            "poll_recv",
+            std::future::poll_fn(|cx| one.poll_recv(cx, &mut buffer)).await,
+        );
+    }
+
+    pub(super) async fn options_of_datagrams_are_returned(log: Log) {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        log.result("ttl", socket.ttl());
+        log.result("set_ttl", socket.set_ttl(9));
+        log.result("ttl", socket.ttl());
+        log.result("tos", socket.tos());
+        log.result("set_tos", socket.set_tos(0x10));
+        log.result("tos", socket.tos());
+        log.result("broadcast", socket.broadcast());
+    }
 
     async fn pair() -> (UdpSocket, UdpSocket) {
         let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -252,7 +298,7 @@ fn a_queue_that_is_full_drops_what_comes() {
         datagrams: 1000,
         ..Settings::default()
     };
-    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    let event_loop = Builder::new().network(settings).build().unwrap();
     event_loop.block_on(async {
         let one = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let two = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -274,7 +320,7 @@ fn a_queue_that_is_full_drops_what_comes() {
 
 #[test]
 fn groups_are_refused_with_a_sentence() {
-    let mut event_loop = Builder::new().network(Settings::default()).build().unwrap();
+    let event_loop = Builder::new().network(Settings::default()).build().unwrap();
     event_loop.block_on(async {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let group = Ipv4Addr::new(224, 0, 0, 251);
@@ -422,7 +468,7 @@ fn the_settings_hold_where_no_link_is_set() {
         loss: 1.0,
         ..Settings::default()
     };
-    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    let event_loop = Builder::new().network(settings).build().unwrap();
     event_loop.block_on(async {
         let network = Network::current();
         let host = network.host("a", [10, 0, 0, 1]);
@@ -449,7 +495,7 @@ fn a_loop_without_seeds_draws_from_the_settings() {
             seed,
             ..Settings::default()
         };
-        let mut event_loop = Builder::new().network(settings).build().unwrap();
+        let event_loop = Builder::new().network(settings).build().unwrap();
         let link = Link {
             loss: 0.5,
             reorder: true,

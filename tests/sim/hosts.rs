@@ -563,7 +563,7 @@ fn a_backlog_that_is_full_refuses() {
         backlog: 2,
         ..Settings::default()
     };
-    let mut event_loop = Builder::new().network(settings).build().unwrap();
+    let event_loop = Builder::new().network(settings).build().unwrap();
     event_loop.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:7").await.unwrap();
         let _waiting = [

@@ -53,6 +53,9 @@ scripts! { 40,
     a_waiting_write_is_ended_by_a_reset,
     sockets_close_in_the_closing_phase,
     a_client_that_has_gone_is_still_accepted,
+    a_poll_of_accept_keeps_its_waker,
+    options_of_a_socket_are_returned,
+    readiness_of_either_direction_is_returned,
 }
 
 scripts! { 0,
@@ -75,6 +78,89 @@ scripts! { 0,
 
 mod scripts {
     use super::*;
+
+    pub(super) async fn a_poll_of_accept_keeps_its_waker(log: Log) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepts = spawn(async move {
+            let mut peers = Vec::new();
+            for _ in 0..3 {
+                let accepted = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
+                peers.push(accepted.unwrap().1);
+            }
+            peers
+        });
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let client = TcpStream::connect(address).await.unwrap();
+            clients.push(client.local_addr().unwrap());
+        }
+        log.line(accepts.await.unwrap() == clients);
+    }
+
+    pub(super) async fn options_of_a_socket_are_returned(log: Log) {
+        let socket = TcpSocket::new_v4().unwrap();
+        log.result("reuseaddr", socket.reuseaddr());
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        log.result("reuseaddr", socket.reuseaddr());
+        log.result("reuseport", socket.reuseport());
+        log.result("nodelay", socket.nodelay());
+        log.result("keepalive", socket.keepalive());
+        log.result(
+            "set_linger",
+            socket.set_linger(Some(Duration::from_secs(2))),
+        );
+        log.result("linger", socket.linger());
+        log.result("set_tos", socket.set_tos_v4(0x10));
+        log.result("tos", socket.tos());
+        log.result(
+            "take_error",
+            socket.take_error().map(|error| error.is_none()),
+        );
+    }
+
+    /// Under seeds, a socket that is ready may count as not ready for a while.
+    pub(super) async fn readiness_of_either_direction_is_returned(log: Log) {
+        use phaseloop::io::Interest;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connect = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, server) = join(connect, listener.accept()).await;
+        let (client, (mut server, _)) = (client.unwrap(), server.unwrap());
+        log.line(
+            client
+                .ready(Interest::WRITABLE)
+                .await
+                .unwrap()
+                .is_writable(),
+        );
+        server.write_all(b"x").await.unwrap();
+        std::future::poll_fn(|cx| client.poll_read_ready(cx))
+            .await
+            .unwrap();
+        let mut byte = [0];
+        let read = async {
+            loop {
+                let ready = client.ready(Interest::READABLE).await.unwrap();
+                assert!(ready.is_readable());
+                match client.try_read(&mut byte) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => break read,
+                }
+            }
+        };
+        log.result("read", read.await);
+        std::future::poll_fn(|cx| client.poll_write_ready(cx))
+            .await
+            .unwrap();
+        drop(server);
+        log.line(
+            client
+                .ready(Interest::READABLE)
+                .await
+                .unwrap()
+                .is_readable(),
+        );
+    }
 
     /// Returns a client, the server's end, and the listener.
     async fn connected() -> (TcpStream, TcpStream, TcpListener) {

@@ -33,7 +33,7 @@ const ANSWER: Duration = Duration::from_millis(300);
 /// Runs on a paused clock. The limits of the tests are for the outside; a hang fails them.
 fn run<T>(patience: Duration, future: impl Future<Output = T>) -> T {
     let builder = Builder::new().start_paused(true);
-    let mut event_loop = builder.outside_patience(patience).build().unwrap();
+    let event_loop = builder.outside_patience(patience).build().unwrap();
     event_loop.block_on(future)
 }
 
@@ -284,7 +284,7 @@ fn peers_inside_the_loop_do_not_hold_the_clock() {
             let listener = UnixListener::bind(&path).unwrap();
             for _ in 0..2 {
                 let client = UnixStream::connect(&path).await.unwrap();
-                let accepted = listener.accept().await.unwrap();
+                let (accepted, _) = listener.accept().await.unwrap();
                 for mut stream in [client, accepted] {
                     readers.push(spawn(async move { drop(stream.read(&mut [0; 8]).await) }));
                 }
@@ -358,7 +358,7 @@ fn one_outside_client_among_inside_clients_of_a_unix_listener_is_awaited() {
             thread::sleep(ANSWER);
             stream.write_all(b"outside").unwrap();
         });
-        let mut accepted = listener.accept().await.unwrap();
+        let (mut accepted, _) = listener.accept().await.unwrap();
         in_time(accepted.read_exact(&mut [0; 7])).await.unwrap();
         peer.join().unwrap();
         drop(inside);

@@ -21,7 +21,7 @@ use tokio_test::assert_pending;
 
 /// Runs `main` on a paused loop, with a trace.
 fn run<F: Future<Output = ()>>(main: impl FnOnce(Trace) -> F) -> String {
-    let (mut event_loop, _, trace) = paused();
+    let (event_loop, _, trace) = paused();
     event_loop.block_on(main(trace.clone()));
     trace.take()
 }
@@ -144,7 +144,7 @@ fn sleeps_and_timers_share_one_order() {
 
 #[test]
 fn a_dropped_sleep_is_out_of_the_heap() {
-    let (mut event_loop, handle, _) = paused();
+    let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
         let handle = LoopHandle::current();
         let mut one = sleep(ms(10));
@@ -441,6 +441,94 @@ fn an_interval_ticks_at_once_or_at_its_start() {
         trace.stamp("reset");
     });
     assert_eq!(order, "at-once@0 later@10 at@15 at@25 reset@39");
+}
+
+#[test]
+fn an_interval_is_reset_to_now_to_a_time_from_now_and_to_a_deadline() {
+    let order = run(|trace| async move {
+        let start = now();
+        let mut ticks = interval(ms(10));
+        ticks.tick().await;
+        busy(ms(3));
+        ticks.reset_immediately();
+        assert_eq!(ticks.tick().await - start, ms(3), "due when it was reset");
+        trace.stamp("immediately");
+        ticks.tick().await;
+        trace.stamp("period");
+        ticks.reset_after(ms(2));
+        ticks.tick().await;
+        trace.stamp("after");
+        ticks.tick().await;
+        trace.stamp("period");
+        ticks.reset_at(start + ms(100));
+        ticks.tick().await;
+        trace.stamp("at");
+        ticks.tick().await;
+        trace.stamp("period");
+        // The last reset before the tick counts.
+        ticks.reset_after(ms(1));
+        ticks.reset_after(ms(50));
+        ticks.tick().await;
+        trace.stamp("last");
+        ticks.reset_after(ZERO);
+        ticks.tick().await;
+        trace.stamp("zero");
+    });
+    let expected = "immediately@3 period@13 after@15 period@25 at@100 period@110 last@160 zero@160";
+    assert_eq!(order, expected);
+}
+
+/// Ticks after a reset to a deadline that was 25 ms ago, with a period of 10 ms.
+fn ticks_from_the_past(missed_ticks: MissedTicks) -> String {
+    run(|trace| async move {
+        let start = now();
+        let mut ticks = interval(ms(10));
+        ticks.set_missed_ticks(missed_ticks);
+        ticks.tick().await;
+        busy(ms(30));
+        ticks.reset_at(start + ms(5));
+        for _ in 0..5 {
+            let due = ticks.tick().await - start;
+            let seen = now() - start;
+            trace.log(format_args!("{}/{}", due.as_millis(), seen.as_millis()));
+        }
+    })
+}
+
+#[test]
+fn ticks_between_a_deadline_in_the_past_and_now_are_missed_ticks() {
+    assert_eq!(
+        ticks_from_the_past(MissedTicks::Delay),
+        "5/30 40/40 50/50 60/60 70/70"
+    );
+    assert_eq!(
+        ticks_from_the_past(MissedTicks::Skip),
+        "5/30 35/35 45/45 55/55 65/65"
+    );
+    assert_eq!(
+        ticks_from_the_past(MissedTicks::Burst),
+        "5/30 15/30 25/30 35/35 45/45"
+    );
+}
+
+#[test]
+fn an_interval_without_a_next_tick_is_reset_and_back() {
+    run(|_| async {
+        let mut ticks = interval(ms(10));
+        ticks.tick().await;
+        // Beyond the range of the clock.
+        ticks.reset_after(Duration::MAX);
+        assert!(timeout(ms(100), ticks.tick()).await.is_err());
+        ticks.reset_after(ms(5));
+        let before = now();
+        assert_eq!(ticks.tick().await, before + ms(5));
+        // A tick that waits is not due any more.
+        assert!(timeout(ms(4), ticks.tick()).await.is_err());
+        ticks.reset_after(ms(20));
+        assert!(timeout(ms(19), ticks.tick()).await.is_err());
+        ticks.tick().await;
+        assert_eq!(now(), before + ms(29));
+    });
 }
 
 #[test]

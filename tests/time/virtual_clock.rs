@@ -29,7 +29,7 @@ fn a_paused_loop_jumps_to_the_next_deadline() {
 
 #[test]
 fn a_clock_that_is_advanced_to_its_end_fires_what_is_due_and_no_more() {
-    let (mut event_loop, _, trace) = paused();
+    let (event_loop, _, trace) = paused();
     let log = trace.clone();
     event_loop.block_on(async {
         let for_ever = spawn(sleep(Duration::MAX));
@@ -51,7 +51,7 @@ fn a_clock_that_is_advanced_to_its_end_fires_what_is_due_and_no_more() {
 
 #[test]
 fn a_paused_clock_stands_still_while_there_is_something_to_do() {
-    let (mut event_loop, _, _) = paused();
+    let (event_loop, _, _) = paused();
     event_loop.block_on(async {
         let start = now();
         thread::sleep(ms(2));
@@ -107,7 +107,7 @@ fn the_clock_of_a_loop_that_does_not_run_can_be_moved() {
 
 #[test]
 fn advance_fires_what_has_become_due_in_order() {
-    let (mut event_loop, _, trace) = paused();
+    let (event_loop, _, trace) = paused();
     event_loop.block_on(async {
         for (name, milliseconds) in [("c", 30), ("a", 10), ("d", 31), ("b", 20)] {
             let log = trace.clone();
@@ -116,7 +116,7 @@ fn advance_fires_what_has_become_due_in_order() {
                 log.log(name);
             }));
         }
-        phaseloop::task::yield_now().await;
+        phaseloop::task::yield_microtask().await;
         advance(ms(30)).await;
         assert_eq!(trace.take(), "a b c");
         advance(ms(1)).await;
@@ -126,7 +126,7 @@ fn advance_fires_what_has_become_due_in_order() {
 
 #[test]
 fn advance_is_one_jump() {
-    let (mut event_loop, handle, trace) = paused();
+    let (event_loop, handle, trace) = paused();
     let timer = Timer::new(&handle);
     timer
         .start(ms(10), ms(10), trace.on_stamped("tick"))
@@ -240,7 +240,7 @@ fn without_a_deadline_another_thread_is_waited_for() {
 /// Work on the pool takes real time, and the clock waits for it.
 #[test]
 fn no_jump_while_work_is_in_flight() {
-    let (mut event_loop, _, trace) = paused();
+    let (event_loop, _, trace) = paused();
     event_loop.block_on(async {
         let log = trace.clone();
         let late = spawn(async move {

@@ -97,7 +97,7 @@ fn a_child_that_was_killed_has_exited_with_code_1() {
             assert_eq!(refused.kind(), ErrorKind::InvalidInput);
             child.signal(kind).unwrap();
             assert_eq!(child.wait().await.unwrap().code(), Some(1), "{kind}");
-            child.kill().unwrap();
+            child.start_kill().unwrap();
             assert_eq!(child.signal(kind).unwrap_err().kind(), ErrorKind::NotFound);
         }
     });
@@ -128,7 +128,7 @@ fn a_child_keeps_the_loop_alive_unless_it_is_unref_d() {
     child.unref();
     assert!(!event_loop.run(RunMode::Default).unwrap());
     child.ref_();
-    child.kill().unwrap();
+    child.start_kill().unwrap();
     assert!(!event_loop.run(RunMode::Default).unwrap());
     assert!(!child.is_active(), "its exit was delivered");
 }

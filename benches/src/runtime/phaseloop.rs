@@ -53,11 +53,11 @@ impl Runtime for Phaseloop {
     }
 
     fn yield_now(self) -> impl Future {
-        phaseloop::task::yield_now()
+        phaseloop::task::yield_microtask()
     }
 
     fn yield_to_all(self) -> impl Future {
-        phaseloop::task::yield_now_immediate()
+        phaseloop::task::yield_now()
     }
 
     fn sleep(self, duration: Duration) -> impl Future + 'static {

@@ -84,9 +84,8 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
     // Errors about the call, such as an output that is no `Termination`, point at the function.
     let span = function.name.span().resolved_at(Span::call_site());
 
-    let mut body = function.as_written();
-    body.extend(options.crate_path(span));
-    body.extend(tail(&["attributes", options.runner(kind)], span));
+    let mut runner = options.crate_path(span);
+    runner.extend(tail(&["attributes", options.runner(kind)], span));
     let name = TokenTree::from(function.name.clone());
     let call = match options.seeds() {
         Some(mut call) => {
@@ -105,7 +104,12 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
             call
         }
     };
-    body.extend([parenthesized(call, span)]);
+    runner.extend([parenthesized(call, span)]);
+    if options.seeds().is_some() {
+        runner = options.with_feature("__with_test_util", runner, span);
+    }
+    let mut body = function.as_written();
+    body.extend(runner);
 
     let mut tokens = TokenStream::new();
     if kind == Kind::Test {

@@ -69,6 +69,15 @@ impl Options {
         }
     }
 
+    /// Returns the macro of the crate that `call`, which needs a feature, goes through: without the
+    /// feature, it is an error that names it.
+    pub(crate) fn with_feature(&self, gate: &str, call: TokenStream, span: Span) -> TokenStream {
+        let mut tokens = self.crate_path(span);
+        tokens.extend(tail(&[gate], span));
+        tokens.extend([punct('!', span), parenthesized(call, span)]);
+        tokens
+    }
+
     /// Returns the number of seeds that a test runs under.
     pub(crate) fn seeds(&self) -> Option<TokenStream> {
         self.seeds.clone()
@@ -152,6 +161,9 @@ impl Options {
                 name.clone().into(),
                 parenthesized(value.clone().unwrap_or_default(), at),
             ]);
+            if let Some(gate) = gate_of(&name.to_string()) {
+                tokens = self.with_feature(gate, tokens, at.resolved_at(span));
+            }
         }
         tokens
     }
@@ -168,6 +180,20 @@ impl Options {
         tokens.extend([parenthesized(duration, span)]);
         tokens
     }
+}
+
+/// The macro of the crate for the methods of `Builder` that need a feature.
+fn gate_of(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "auto_advance" | "network" | "outside_patience" | "shuffle" | "start_paused" => {
+            "__with_test_util"
+        }
+        "ignore_environment" | "observer" | "record" | "watchdog" => "__with_probe",
+        "tracing" => "__with_tracing",
+        "report_on" => "__with_signal",
+        "tokio" => "__with_tokio_rt",
+        _ => return None,
+    })
 }
 
 fn is_comma(token: &TokenTree) -> bool {

@@ -259,6 +259,6 @@ fn wake(home: &LoopRef, key: Key) {
         let again = move || {
             node.callbacks.poll(key);
         };
-        core.push_microtask(Call::new(again));
+        core.poll_again(Call::new(again));
     }
 }

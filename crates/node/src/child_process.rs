@@ -2,6 +2,7 @@
 //! Unix only.
 
 mod exec;
+mod failure;
 #[cfg(unix)]
 mod fork;
 #[cfg_attr(unix, path = "child_process/unix.rs")]
@@ -25,15 +26,22 @@ pub use self::fork::{fork, fork_command};
 use super::callback_futures::in_callbacks;
 use super::context::Node;
 use super::error::Error;
+#[cfg(unix)]
+use super::events::Mark;
 use super::events::{ERROR, Emitter, Event, EventEmitter};
 #[cfg(unix)]
 use super::ipc::Ipc;
 #[cfg(unix)]
 pub use super::ipc::{DISCONNECT, Json, MESSAGE};
 use super::stream::{CLOSE, Readable, Writable};
-use phaseloop::process::{self, Command, ExitStatus, Stdio};
+use phaseloop::io::{PipeReader, PipeWriter};
+use phaseloop::phase;
+use phaseloop::process::{self, Command, Stdio};
 use phaseloop::signal::SignalKind;
 use phaseloop::task::next_tick;
+
+/// The pipes of a child: its input, its output and its errors.
+type Pipes = (Option<PipeWriter>, Option<PipeReader>, Option<PipeReader>);
 
 /// The process has started. JavaScript: `'spawn'`.
 pub const SPAWN: Event<()> = Event::new("spawn");
@@ -119,11 +127,14 @@ impl<S: AsRef<OsStr>> Arguments for &Vec<S> {
 
 /// Starts a program with pipes for stdin, stdout and stderr. JavaScript: `spawn(command, args)`.
 ///
-/// [`SPAWN`] or the error is emitted on the next tick.
+/// [`SPAWN`] or the error is emitted on the next tick. A program that cannot be started because it
+/// is missing, not permitted, or because of a limit has its pipes all the same. Nothing is at their
+/// other ends, and [`CLOSE`] follows when they are closed.
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// When no loop runs on this thread. [Throws](super::throw) any other error of the start, such as
+/// `ENOTDIR` and `E2BIG`, and `ERR_INVALID_ARG_VALUE` for a NUL byte.
 ///
 /// # Examples
 ///
@@ -152,7 +163,7 @@ pub fn spawn(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProc
 ///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// See [`spawn`].
 #[track_caller]
 pub fn spawn_command(command: &mut Command) -> ChildProcess {
     ChildProcess::start(command)
@@ -160,9 +171,10 @@ pub fn spawn_command(command: &mut Command) -> ChildProcess {
 
 /// A child process. A clone is a handle to the same process. JavaScript: `ChildProcess`.
 ///
-/// [`EXIT`] is emitted at the end of the poll phase. [`CLOSE`] is emitted after it, when all pipes
-/// are closed: right after it, before the lanes are drained, if the process has no pipes. Until
-/// then the process is held by its loop and keeps it alive.
+/// [`EXIT`] is emitted at the end of the poll phase. [`CLOSE`] is emitted after it, when the output
+/// pipes are closed: right after it, before the lanes are drained, if the process has none. Until
+/// then the process is held by its loop and keeps it alive. A process that could not be started
+/// emits an error in place of `EXIT`.
 ///
 /// # Examples
 ///
@@ -195,9 +207,9 @@ struct Inner {
     ipc: OnceCell<Rc<Ipc>>,
     /// The last signal that [`kill`](ChildProcess::kill) has sent.
     killed_by: Cell<Option<SignalKind>>,
-    /// The number of ends to wait for before [`CLOSE`]: the process and each pipe.
+    /// The number of ends to wait for before [`CLOSE`]: the process and each pipe of its output.
     open: Cell<usize>,
-    /// The waker of the task that waits for the last of them.
+    /// The waker of the task that waits for them.
     closed: RefCell<Option<Waker>>,
 }
 
@@ -209,7 +221,10 @@ impl Drop for Kept {
     fn drop(&mut self) {
         let child = self.0.inner.child.take();
         drop(child);
-        self.0.inner.emitter.clear();
+        // The listeners of a closed process are dropped already, and new ones stay.
+        if self.0.inner.open.get() > 0 {
+            self.0.inner.emitter.clear();
+        }
     }
 }
 
@@ -218,46 +233,76 @@ impl ChildProcess {
     fn start(command: &mut Command) -> Self {
         match command.spawn() {
             Ok(child) => Self::watch(child),
-            Err(error) => Self::failed(Error::of_spawn(
-                error,
-                command.as_std().get_program().as_ref(),
-            )),
+            Err(error) => {
+                let error = failure::of_start(error, command);
+                // Without descriptors there are no pipes either.
+                let pipes = command.pipes_to_nobody().unwrap_or_default();
+                Self::failed(error, pipes)
+            }
         }
     }
 
-    fn failed(error: Error) -> Self {
-        let this = Self::new(None, None, None, None);
-        // No task waits for a process that did not start, so the tick keeps the value.
+    /// Creates a process that could not be started. It has its pipes.
+    // N102.
+    fn failed(error: Error, (stdin, stdout, stderr): Pipes) -> Self {
+        let this = Self::new(None, stdin, stdout, stderr);
+        let exit = Exit {
+            code: error.errno(),
+            signal: None,
+        };
+        // As in Node, the handles of its output close in the closing phase.
+        let has_handles = this.outputs().next().is_some();
+        this.inner
+            .open
+            .set(this.inner.open.get() + usize::from(has_handles));
         let kept = Kept(this.clone());
         next_tick(move || {
-            kept.0.inner.emitter.emit(ERROR, &error);
+            kept.0.ended(exit, Some(&error));
+            in_callbacks(async move {
+                if has_handles {
+                    kept.0.until_open(1).await;
+                    phase::closing().await;
+                    kept.0.closed_one();
+                }
+                kept.0.until_open(0).await;
+            });
         });
         this
     }
 
     fn new(
         child: Option<process::Child>,
-        stdin: Option<Writable<Vec<u8>>>,
-        stdout: Option<Readable<Vec<u8>>>,
-        stderr: Option<Readable<Vec<u8>>>,
+        stdin: Option<PipeWriter>,
+        stdout: Option<PipeReader>,
+        stderr: Option<PipeReader>,
     ) -> Self {
-        let pipes = [stdin.is_some(), stdout.is_some(), stderr.is_some()];
-        let pipes = pipes.iter().filter(|is_there| **is_there).count();
+        let outputs = usize::from(stdout.is_some()) + usize::from(stderr.is_some());
         let inner = Rc::new(Inner {
             emitter: EventEmitter::of_class("ChildProcess"),
             pid: child.as_ref().map(process::Child::id),
-            stdin,
-            stdout,
-            stderr,
+            stdin: stdin.map(Writable::from_writer),
+            stdout: stdout.map(Readable::from_reader),
+            stderr: stderr.map(Readable::from_reader),
             child: RefCell::new(child),
             exit: Cell::new(None),
             #[cfg(unix)]
             ipc: OnceCell::new(),
             killed_by: Cell::new(None),
-            open: Cell::new(1 + pipes),
+            open: Cell::new(1 + outputs),
             closed: RefCell::default(),
         });
-        Self { inner }
+        let this = Self { inner };
+        for output in this.outputs() {
+            this.wait_for(output);
+            // Reading starts now, so that EOF is noticed even if no listener reads.
+            output.read_size(0);
+        }
+        this.clear_with_the_loop();
+        this
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = &Readable<Vec<u8>>> {
+        [self.stdout(), self.stderr()].into_iter().flatten()
     }
 
     /// Has the listeners of the child and of its streams dropped with the loop.
@@ -267,26 +312,16 @@ impl ChildProcess {
         if let Some(stdin) = self.stdin() {
             open.insert(stdin.emitter());
         }
-        for output in [self.stdout(), self.stderr()].into_iter().flatten() {
+        for output in self.outputs() {
             open.insert(output.emitter());
         }
     }
 
     fn watch(mut child: process::Child) -> Self {
-        let stdin = child.stdin.take().map(Writable::from_writer);
-        let stdout = child.stdout.take().map(Readable::from_reader);
-        let stderr = child.stderr.take().map(Readable::from_reader);
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let stderr = child.stderr.take();
         let exited = child.exited();
         let this = Self::new(Some(child), stdin, stdout, stderr);
-        if let Some(stdin) = this.stdin() {
-            this.wait_for(stdin);
-        }
-        for output in [this.stdout(), this.stderr()].into_iter().flatten() {
-            this.wait_for(output);
-            // Reading starts now, so that EOF is noticed even if no listener reads.
-            output.read_size(0);
-        }
-        this.clear_with_the_loop();
         let emitter = this.inner.emitter.clone();
         next_tick(move || {
             emitter.emit(SPAWN, ());
@@ -294,8 +329,9 @@ impl ChildProcess {
         let kept = Kept(this.clone());
         in_callbacks(async move {
             let status = exited.await;
-            kept.0.exited(status.ok());
-            kept.0.all_closed().await;
+            let exit = platform::exit_of(status.ok(), kept.0.inner.killed_by.get());
+            kept.0.ended(exit, None);
+            kept.0.until_open(0).await;
         });
         this
     }
@@ -311,17 +347,20 @@ impl ChildProcess {
         });
     }
 
-    fn exited(&self, status: Option<ExitStatus>) {
-        let exit = platform::exit_of(status, self.inner.killed_by.get());
+    /// The process has exited, or could not be started.
+    fn ended(&self, exit: Exit, error: Option<&Error>) {
         self.inner.exit.set(Some(exit));
         if let Some(stdin) = self.stdin() {
             stdin.destroy(None);
         }
-        self.inner.emitter.emit(EXIT, exit);
+        match error {
+            Some(error) => self.inner.emitter.emit(ERROR, error),
+            None => self.inner.emitter.emit(EXIT, exit),
+        };
         let this = self.clone();
         // Output without a reader is discarded, so that the pipes reach EOF.
         next_tick(move || {
-            for output in [this.stdout(), this.stderr()].into_iter().flatten() {
+            for output in this.outputs() {
                 if output.flowing().is_none() && output.is_readable() {
                     output.resume();
                 }
@@ -332,20 +371,32 @@ impl ChildProcess {
 
     fn closed_one(&self) {
         self.inner.open.set(self.inner.open.get() - 1);
+        let waker = self.inner.closed.take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
         if self.inner.open.get() == 0 {
-            self.inner.emitter.emit(CLOSE, ());
-            self.inner.emitter.clear();
-            let waker = self.inner.closed.take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            self.emit_close();
         }
     }
 
-    /// Waits until the process has ended and its pipes are closed.
-    async fn all_closed(&self) {
+    fn emit_close(&self) {
+        let emitter = &self.inner.emitter;
+        #[cfg(unix)]
+        if self.inner.ipc.get().is_some() {
+            // 'disconnect' may follow by a tick that is queued already.
+            let (emitter, mark) = (emitter.clone(), Mark::now());
+            next_tick(move || emitter.drop_before(mark, &[]));
+            self.inner.emitter.emit(CLOSE, ());
+            return;
+        }
+        emitter.emit_last(CLOSE);
+    }
+
+    /// Waits until so many of the process and its pipes are left open.
+    async fn until_open(&self, left: usize) {
         poll_fn(|cx| {
-            if self.inner.open.get() == 0 {
+            if self.inner.open.get() <= left {
                 return Poll::Ready(());
             }
             let before = self.inner.closed.replace(Some(cx.waker().clone()));
@@ -381,7 +432,8 @@ impl ChildProcess {
         self.inner.stderr.as_ref()
     }
 
-    /// Returns how the process has ended, once [`EXIT`] was emitted. JavaScript:
+    /// Returns how the process has ended, once [`EXIT`] was emitted. The code of a process that
+    /// could not be started is its [error number](Error::errno). JavaScript:
     /// `subprocess.exitCode`, `subprocess.signalCode`.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {

@@ -19,7 +19,7 @@ use super::abort::AbortController;
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
+use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
@@ -520,8 +520,7 @@ impl Socket {
             bound.controller.abort();
         }
         next_tick(move || {
-            this.inner.emitter.emit(CLOSE, ());
-            this.inner.emitter.clear();
+            this.inner.emitter.emit_last(CLOSE);
         });
     }
 
@@ -550,11 +549,8 @@ impl Emitter for Socket {
         &self.inner.emitter
     }
 
-    /// Weak: the loop holds the socket while it can emit.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.inner);
-        Box::new(move || this.upgrade().map(|inner| Self { inner }))
-    }
+    // Weak: the loop holds the socket while it can emit.
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Socket {

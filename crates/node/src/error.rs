@@ -349,6 +349,16 @@ impl Error {
         Self::of_place(error, "listen", true, address)
     }
 
+    /// Creates `listen EADDRINUSE: address already in use /path`. As libuv does, it reports a
+    /// directory that is not there as one that does not permit the socket.
+    pub(super) fn of_listen_at(error: io::Error, path: &Path) -> Self {
+        let error = match error.kind() {
+            io::ErrorKind::NotFound => io::ErrorKind::PermissionDenied.into(),
+            _ => error,
+        };
+        Self::of_socket(error, "listen", true, &Place::Path(path))
+    }
+
     /// Creates `bind EADDRINUSE 127.0.0.1:1` or `send EMSGSIZE 127.0.0.1:1`.
     pub(super) fn of_address(error: io::Error, syscall: &'static str, to: SocketAddr) -> Self {
         Self::of_place(error, syscall, false, Some(to))

@@ -45,6 +45,7 @@ mod listeners;
 mod observe;
 mod open;
 mod resource;
+mod unheard;
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -54,7 +55,9 @@ use std::rc::{Rc, Weak};
 
 pub use self::awaited::{Once, once, once_with_signal};
 pub use self::emitter::{Emitter, Listening};
+pub(super) use self::emitter::{Weaken, weak_this};
 use self::event::Key;
+pub(super) use self::event::Mark;
 pub use self::event::{Event, ListenerId};
 pub(super) use self::iterate::EventQueue;
 pub use self::iterate::{Events, on, on_with_signal};
@@ -62,9 +65,9 @@ pub(super) use self::listeners::Observer;
 use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, hear_error};
 pub(super) use self::open::OpenEmitters;
 pub use self::resource::EventEmitterAsyncResource;
+pub use self::unheard::UnheardError;
 use super::error::Error;
 use super::process;
-use super::reason::Reason;
 use phaseloop::LoopHandle;
 use phaseloop::extension::drop_flat;
 use phaseloop::extension::stderr;
@@ -280,7 +283,7 @@ impl EventEmitter {
     fn insert(&self, id: ListenerId, target: Target, first: bool) {
         let key = id.key;
         // Emitted before the insertion, so that a listener of 'newListener' does not see itself.
-        if self.listener_count(NEW_LISTENER) > 0 {
+        if self.inner.listeners.borrow().was_watched() {
             self.emit(NEW_LISTENER, key.name);
         }
         let entry = Entry::new(id, target);
@@ -312,7 +315,7 @@ impl EventEmitter {
                     limits.warned.borrow_mut().retain(|key| *key != id.key);
                 }
             }
-            if self.listener_count(REMOVE_LISTENER) > 0 {
+            if self.inner.listeners.borrow().was_watched() {
                 self.emit(REMOVE_LISTENER, id.key.name);
             }
             self.tell(|watch| watch.removed(id.key.name));
@@ -328,18 +331,18 @@ impl EventEmitter {
         self.remove_key(event.key());
     }
 
-    /// Removes all listeners of all events. Those of [`REMOVE_LISTENER`] are removed last, so that
-    /// they see the other removals. JavaScript: `emitter.removeAllListeners()`.
+    /// Removes all listeners of all events, in the order of [`event_names`](Self::event_names).
+    /// Those of [`REMOVE_LISTENER`] are removed last, so that they see the other removals. A
+    /// listener that one of them adds meanwhile is dropped. JavaScript:
+    /// `emitter.removeAllListeners()`.
     pub fn remove_all_events(&self) {
-        loop {
-            let keys = self.inner.listeners.borrow().keys();
-            let mut others = keys.iter().filter(|key| **key != REMOVE_LISTENER.key());
-            let next = others.next().or(keys.first()).copied();
-            match next {
-                Some(key) => self.remove_key(key),
-                None => return,
-            }
+        let keys = self.inner.listeners.borrow().keys();
+        let is_last = |key: &Key| *key == REMOVE_LISTENER.key();
+        for key in keys.into_iter().filter(|key| !is_last(key)) {
+            self.remove_key(key);
         }
+        self.remove_key(REMOVE_LISTENER.key());
+        self.clear();
     }
 
     /// Drops all listeners without an event: the owner emits nothing any more.
@@ -348,14 +351,32 @@ impl EventEmitter {
         drop(listeners);
     }
 
+    /// Drops the listeners that were added before `mark`, without an event: the owner is closed.
+    /// They may hold the owner. The events named by `kept` keep theirs.
+    pub(super) fn drop_before(&self, mark: Mark, kept: &[&str]) {
+        let dropped = self.inner.listeners.borrow_mut().drop_before(mark, kept);
+        drop(dropped);
+    }
+
+    /// Emits the last event of the owner, and drops the listeners that were there before it, also
+    /// if one of them panics. Those that are added meanwhile stay.
+    pub(super) fn emit_last(&self, event: Event<()>) {
+        struct Last<'a>(&'a EventEmitter, Mark);
+        impl Drop for Last<'_> {
+            fn drop(&mut self) {
+                self.0.drop_before(self.1, &[]);
+            }
+        }
+        let _last = Last(self, Mark::now());
+        self.emit(event, ());
+    }
+
+    /// Removes the listeners that an event has now, the last one first. A listener of
+    /// 'removeListener' may add others.
     fn remove_key(&self, key: Key) {
-        // One at a time, because a listener of 'removeListener' may change the list.
-        loop {
-            let last = self.inner.listeners.borrow().last(key);
-            match last {
-                Some(id) => self.off(id),
-                None => return,
-            };
+        let ids = self.inner.listeners.borrow().ids(key);
+        for id in ids.into_iter().rev() {
+            self.off(id);
         }
     }
 
@@ -366,12 +387,12 @@ impl EventEmitter {
     }
 
     /// Returns the names of the events with listeners, in the order of their first listeners.
-    /// [Monitors](Event::monitor) come last, as their name is a symbol in Node. JavaScript:
+    /// [Monitors](Event::monitor) come last, as their name is a symbol in Node, and names that are
+    /// array indices come first, as in every object of JavaScript. JavaScript:
     /// `emitter.eventNames()`.
     #[must_use]
     pub fn event_names(&self) -> Vec<&'static str> {
-        let mut keys = self.inner.listeners.borrow().keys();
-        keys.sort_by_key(|key| key.is_monitor());
+        let keys = self.inner.listeners.borrow().keys();
         keys.into_iter().map(|key| key.name).collect()
     }
 
@@ -421,6 +442,10 @@ impl EventEmitter {
         self.call_all(event.monitor(), arguments);
         if self.call_all(event, arguments) {
             return Ok(true);
+        }
+        if self.inner.listeners.borrow().has_dropped_error_listener() {
+            // The owner is closed, and has dropped the listener with the others.
+            return Ok(false);
         }
         Err(UnheardError {
             reason: unheard(arguments),
@@ -559,56 +584,5 @@ impl WeakEmitter {
 impl fmt::Debug for WeakEmitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WeakEmitter")
-    }
-}
-
-/// An error that was emitted without a listener; returned by [`EventEmitter::try_emit`].
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::{Error, events::{ERROR, EventEmitter}};
-///
-/// let emitter = EventEmitter::new();
-/// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
-/// assert_eq!(unheard.message(), "too late");
-/// ```
-#[derive(Clone, Debug)]
-pub struct UnheardError {
-    reason: Reason,
-}
-
-impl UnheardError {
-    /// Returns the value that [`emit`](EventEmitter::emit) would have thrown: the error itself.
-    #[must_use]
-    pub fn reason(&self) -> &Reason {
-        &self.reason
-    }
-
-    /// Returns the text of the error.
-    #[must_use]
-    pub fn message(&self) -> String {
-        self.reason.to_string()
-    }
-}
-
-/// Errors with equal texts are equal.
-impl PartialEq for UnheardError {
-    fn eq(&self, other: &Self) -> bool {
-        self.message() == other.message()
-    }
-}
-
-impl Eq for UnheardError {}
-
-impl fmt::Display for UnheardError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
-    }
-}
-
-impl std::error::Error for UnheardError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.reason.error()
     }
 }

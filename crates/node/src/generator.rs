@@ -11,6 +11,7 @@ use futures::Stream;
 
 use super::error::Error;
 use super::promise::catch;
+use phaseloop::extension::hop;
 use phaseloop::task::queue_microtask;
 
 /// Creates an async generator: a stream of the values that `body` yields. JavaScript: `async
@@ -197,7 +198,7 @@ impl<T: 'static> AsyncGenerator<T> {
                 let item = result.err().map(Err);
                 self.shared.arrived.replace(Some(item));
                 self.step = Step::Moving;
-                cx.waker().wake_by_ref();
+                hop(cx.waker());
             }
             (Poll::Pending, Some(value)) => {
                 self.step = Step::Moving;

@@ -58,6 +58,7 @@ mod connection;
 mod date;
 mod headers;
 mod incoming;
+mod names;
 mod outgoing;
 #[allow(dead_code, reason = "its tests use the rest")]
 mod parser;
@@ -83,6 +84,8 @@ pub use self::client::{
 use self::date::HttpDate;
 pub use self::headers::Headers;
 pub use self::incoming::{ABORTED, IncomingMessage};
+#[cfg(feature = "fetch")]
+pub(crate) use self::names::Names;
 pub use self::outgoing::{HeaderValue, OutgoingMessage, SOCKET};
 pub use self::parser::MAX_HEADER_SIZE;
 pub use self::response::ServerResponse;

@@ -10,7 +10,7 @@ mod json;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 pub use self::json::Json;
 use super::error::Error;
@@ -42,6 +42,9 @@ pub(super) struct Ipc {
     socket: Socket,
     emitter: EventEmitter,
     is_connected: Cell<bool>,
+    /// Called when the channel is closed. The listener of the socket owns it, so that the end of
+    /// the loop, which drops all listeners, drops it.
+    on_close: RefCell<Weak<OnClose>>,
     /// The received part of an incomplete line.
     partial: RefCell<Vec<u8>>,
 }
@@ -54,6 +57,7 @@ impl Ipc {
             socket: socket_of(stream)?,
             emitter,
             is_connected: Cell::new(true),
+            on_close: RefCell::default(),
             partial: RefCell::default(),
         });
         let reads = Rc::downgrade(&ipc);
@@ -66,6 +70,11 @@ impl Ipc {
         ipc.socket.on(END, move |()| {
             if let Some(ipc) = ends.upgrade().filter(|ipc| ipc.is_connected()) {
                 ipc.disconnect();
+                // As in Node, before the event of the disconnection.
+                let on_close = ipc.on_close.borrow().upgrade();
+                if let Some(on_close) = on_close {
+                    on_close.call();
+                }
             }
         });
         // Node treats an I/O error of the channel like EOF.
@@ -78,9 +87,11 @@ impl Ipc {
         Ok(ipc)
     }
 
-    /// Calls `f` when the socket is closed.
-    pub(super) fn on_close(&self, f: impl Fn() + 'static) {
-        self.socket.once(CLOSE, move |()| f());
+    /// Calls `f` when the peer has closed the channel, or else when the socket is closed.
+    pub(super) fn on_close(&self, f: impl FnOnce() + 'static) {
+        let on_close = Rc::new(OnClose(Cell::new(Some(Box::new(f)))));
+        self.on_close.replace(Rc::downgrade(&on_close));
+        self.socket.once(CLOSE, move |()| on_close.call());
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -147,6 +158,17 @@ impl Ipc {
             }
             emitter.emit(DISCONNECT, ());
         });
+    }
+}
+
+/// What is called once at the end of the channel.
+struct OnClose(Cell<Option<Box<dyn FnOnce()>>>);
+
+impl OnClose {
+    fn call(&self) {
+        if let Some(call) = self.0.take() {
+            call();
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | event | emitted |
 //! |---|---|
-//! | [`LISTENING`] | on the next tick |
+//! | [`LISTENING`] | on the next tick; for an address, on the one after its lookup |
 //! | [`CONNECTION`] | in the poll phase, one callback for each |
 //! | [`CONNECT`], then [`READY`] | in one callback of the poll phase |
 //! | `data` | in the callback of the read, in the poll phase |
@@ -21,6 +21,7 @@ mod address;
 #[macro_use]
 mod connection;
 mod server;
+mod slot;
 mod socket;
 
 #[cfg(unix)]

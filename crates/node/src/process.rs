@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 mod channel;
+mod listener;
 mod once;
 mod signals;
 mod stdio;
@@ -15,6 +16,8 @@ use std::rc::{Rc, Weak};
 
 #[cfg(unix)]
 pub use self::channel::{connected, disconnect, on_disconnect, on_message, send, send_with};
+pub use self::listener::Listener;
+pub(super) use self::listener::Listeners;
 pub use self::once::{
     on_uncaught_exception_monitor, once_before_exit, once_exit, once_rejection_handled,
     once_uncaught_exception, once_unhandled_rejection, once_warning,
@@ -512,97 +515,5 @@ impl fmt::Display for Origin {
             Self::UncaughtException => "uncaughtException",
             Self::UnhandledRejection => "unhandledRejection",
         })
-    }
-}
-
-/// A registered listener. Dropping this value leaves the listener registered.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::{process, run};
-///
-/// run(async {
-///     let listener = process::on_exit(|code| println!("exit code {code}"));
-///     assert!(listener.remove());
-///     assert!(!listener.remove());
-/// });
-/// ```
-pub struct Listener {
-    remove: Box<dyn Fn() -> bool>,
-}
-
-impl Listener {
-    /// Removes the listener. Returns `false` if it was removed before, or if the loop was dropped.
-    pub fn remove(&self) -> bool {
-        (self.remove)()
-    }
-}
-
-impl fmt::Debug for Listener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listener").finish_non_exhaustive()
-    }
-}
-
-type Listening<E> = RefCell<dyn FnMut(&E)>;
-
-/// The listeners of one event, in the order of registration.
-pub(super) struct Listeners<E> {
-    list: RefCell<Vec<(u64, Rc<Listening<E>>)>>,
-    next_id: Cell<u64>,
-}
-
-impl<E> Default for Listeners<E> {
-    fn default() -> Self {
-        Self {
-            list: RefCell::default(),
-            next_id: Cell::new(0),
-        }
-    }
-}
-
-impl<E> Listeners<E> {
-    fn add(&self, listener: impl FnMut(&E) + 'static) -> u64 {
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
-        let entry = (id, Rc::new(RefCell::new(listener)) as Rc<Listening<E>>);
-        self.list.borrow_mut().push(entry);
-        id
-    }
-
-    fn remove(&self, id: u64) -> bool {
-        let mut list = self.list.borrow_mut();
-        let index = list.iter().position(|entry| entry.0 == id);
-        let removed = index.map(|index| list.remove(index));
-        // The borrow ends first: the drop of the listener may run user code.
-        drop(list);
-        removed.is_some()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.list.borrow().is_empty()
-    }
-
-    /// Calls the listeners that are registered now. Returns `false` if there are none.
-    pub(super) fn emit(&self, event: &E) -> bool {
-        let list: Vec<_> = self
-            .list
-            .borrow()
-            .iter()
-            .map(|entry| entry.1.clone())
-            .collect();
-        for listener in &list {
-            // A listener that is running and has caused the event again is not called a second
-            // time.
-            if let Ok(mut listener) = listener.try_borrow_mut() {
-                listener(event);
-            }
-        }
-        !list.is_empty()
-    }
-
-    fn clear(&self) {
-        drop(self.list.take());
     }
 }

@@ -50,7 +50,7 @@ use self::split::LineSplitter;
 use super::abort::{AbortListener, AbortSignal};
 use super::context::Node;
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId};
+use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId, Mark, weak_this};
 pub use super::stream::{CLOSE, PAUSE, RESUME};
 use super::stream::{END, IntoChunk as _, Readable, Writable};
 use phaseloop::task::next_tick;
@@ -436,8 +436,8 @@ impl Inner {
             signal.off(listener);
         }
         // The listeners are needed until the lines of this chunk are emitted.
-        let emitter = self.emitter.clone();
-        next_tick(move || emitter.clear());
+        let (emitter, mark) = (self.emitter.clone(), Mark::now());
+        next_tick(move || emitter.drop_before(mark, &[]));
         self.emitter.emit(CLOSE, ());
     }
 }
@@ -447,10 +447,7 @@ impl Emitter for Interface {
         &self.inner.emitter
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let weak = Rc::downgrade(&self.inner);
-        Box::new(move || weak.upgrade().map(|inner| Self { inner }))
-    }
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Interface {

@@ -6,8 +6,10 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 
+use super::child_process::ExecError;
 use super::combinators::AggregateError;
 use super::error::{Error as NodeError, code_of};
+use super::events::UnheardError;
 use super::report;
 use phaseloop::extension::Payload;
 use phaseloop::extension::ThreadBound;
@@ -40,6 +42,29 @@ impl Reason {
     /// Creates a reason from a text, as `new Error(text)` does, or from a boxed error.
     pub fn new(error: impl Into<Box<dyn Error>>) -> Self {
         Self(Rc::new(Inner::Error(error.into())))
+    }
+
+    /// Creates a reason that is no error, as `Promise.reject(42)` does.
+    ///
+    /// If no handler exists, the program ends with an error in its place: its name is
+    /// `UnhandledPromiseRejection`, its code `ERR_UNHANDLED_REJECTION`, and its message contains
+    /// the value. A panic whose payload is no text is treated alike.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{Promise, Reason, process, run};
+    ///
+    /// run(async {
+    ///     process::on_uncaught_exception(|reason, _| {
+    ///         assert_eq!(reason.code(), Some("ERR_UNHANDLED_REJECTION"));
+    ///         assert!(reason.to_string().ends_with("with the reason \"42\"."));
+    ///     });
+    ///     Promise::<()>::rejected(Reason::value(42));
+    /// });
+    /// ```
+    pub fn value(value: impl fmt::Display) -> Self {
+        Self::new(Value(value.to_string()))
     }
 
     /// Creates the reason for the payload of a panic.
@@ -83,7 +108,7 @@ impl Reason {
     #[must_use]
     pub fn name(&self) -> &str {
         let error = self.error();
-        match error.and_then(|error| error.downcast_ref::<NodeError>()) {
+        match self.node_error() {
             Some(error) => error.name(),
             None if error.is_some_and(|error| error.is::<AggregateError>()) => "AggregateError",
             None => "Error",
@@ -93,11 +118,38 @@ impl Reason {
     /// Node's code: the code of an [`Error`](super::Error), or of an OS error, such as `ENOENT`.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
-        let error = self.error()?;
-        match error.downcast_ref::<NodeError>() {
+        match self.node_error() {
             Some(error) => error.code(),
-            None => error.downcast_ref().and_then(code_of),
+            None => self.error()?.downcast_ref().and_then(code_of),
         }
+    }
+
+    /// Returns the error of this module, also inside one that adds fields to it.
+    pub(super) fn node_error(&self) -> Option<&NodeError> {
+        let error = self.error()?;
+        let known = error.downcast_ref::<NodeError>();
+        known
+            .or_else(|| error.downcast_ref().map(ExecError::error))
+            .or_else(|| error.downcast_ref().and_then(UnheardError::error))
+    }
+
+    /// Returns the reason that ends the program if no handler exists. A value that is no error is
+    /// the cause of one.
+    pub(super) fn or_unhandled(self) -> Self {
+        let is_error = match &*self.0 {
+            Inner::Error(error) => !error.is::<Value>(),
+            Inner::Panic(payload) => panic_message(&**payload).is_some(),
+        };
+        if is_error {
+            return self;
+        }
+        let text = format!(
+            "This error originated either by throwing inside of an async function without a catch \
+             block, or by rejecting a promise which was not handled with .catch(). The promise \
+             rejected with the reason \"{self}\"."
+        );
+        let error = NodeError::named("UnhandledPromiseRejection", text);
+        Self::new(error.coded("ERR_UNHANDLED_REJECTION"))
     }
 
     /// Resumes the panic, or throws the error as [`throw`] does.
@@ -134,6 +186,18 @@ impl fmt::Debug for Reason {
         }
     }
 }
+
+/// A reason that is no error: the text of a value.
+#[derive(Debug)]
+struct Value(String);
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Value {}
 
 /// The panic payload of [`throw`]: the reason for its own thread, the text for other threads.
 pub(super) struct Thrown {
@@ -198,8 +262,7 @@ pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {
 /// Returns the error inside the reason, or an error with its text.
 impl From<Reason> for NodeError {
     fn from(reason: Reason) -> Self {
-        let error = reason.error().and_then(|error| error.downcast_ref());
-        let error: Option<Self> = error.cloned();
+        let error = reason.node_error().cloned();
         error.unwrap_or_else(|| Self::new(reason.to_string()))
     }
 }

@@ -131,7 +131,8 @@ impl Rejections {
                     node,
                     unhandled: &mut unhandled,
                 };
-                node.uncaught(rejection.reason.clone(), Origin::UnhandledRejection);
+                let reason = rejection.reason.clone().or_unhandled();
+                node.uncaught(reason, Origin::UnhandledRejection);
             } else if let Some((ids, hooks)) = &running {
                 hooks.end_silently(*ids);
             }

@@ -67,7 +67,7 @@ mod writable;
 use super::events::Event;
 
 pub use self::abort::add_abort_signal;
-pub(crate) use self::base::{Base, Callback};
+pub(crate) use self::base::{Base, Callback, destroyed};
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};
 pub use self::chunk::{ByteChunk, IntoChunk};

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::handle::{Close, Handle, HandleCore, HandleInfo, Header, Stage, sealed};
 use super::loop_handle::LoopHandle;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 
 /// A view of a handle of any kind. [`LoopHandle::walk`] visits such views, and [`Handle::any`]
 /// creates one.
@@ -35,15 +36,22 @@ use crate::keeper::Keeper;
 ///     Ok::<(), std::io::Error>(())
 /// }).unwrap();
 /// ```
-#[derive(Clone)]
 pub struct AnyHandle {
-    core: Rc<HandleCore>,
+    core: Bound<Rc<HandleCore>>,
+}
+
+impl Clone for AnyHandle {
+    fn clone(&self) -> Self {
+        Self {
+            core: Bound::new(self.core.clone()),
+        }
+    }
 }
 
 impl AnyHandle {
     pub(in crate::event_loop) fn new(handle: LoopHandle, header: Rc<Header>) -> Self {
         Self {
-            core: Rc::new(HandleCore::view_on(handle, header)),
+            core: Bound::new(Rc::new(HandleCore::view_on(handle, header))),
         }
     }
 

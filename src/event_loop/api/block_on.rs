@@ -48,12 +48,39 @@ impl EventLoop {
     /// another thread may hold the waker. [`run_until_done`](Self::run_until_done) returns an error
     /// in that case. [`stop`](crate::LoopHandle::stop) does not end `block_on`.
     ///
+    /// It takes a shared reference, as harnesses do that run one future after another.
+    ///
     /// # Panics
     ///
     /// If a loop already runs on this thread, or if waiting for events fails. A panic of the future
     /// or of a callback propagates.
+    ///
+    /// # Examples
+    ///
+    /// An executor for benchmarks of criterion:
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    /// # trait AsyncExecutor {
+    /// #     fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
+    /// # }
+    ///
+    /// struct OnLoop(EventLoop);
+    ///
+    /// impl AsyncExecutor for OnLoop { // that of `criterion::async_executor`
+    ///     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+    ///         self.0.block_on(future)
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let executor = OnLoop(EventLoop::new()?);
+    /// assert_eq!(executor.block_on(async { 20 + 1 }) * 2, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
-    pub fn block_on<F: Future>(&mut self, future: F) -> F::Output {
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         current::refuse_inside_a_run();
         let core = &self.core;
         let (output, ()) = with_main_future(core, future, Location::caller(), |is_done| {

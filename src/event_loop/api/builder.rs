@@ -7,9 +7,12 @@ use std::num::NonZeroU64;
 use crate::choices::{Chooser, Limits};
 use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
-use crate::event_loop::io::wait_hook::MakeHook;
 #[cfg(feature = "signal")]
 use crate::event_loop::report::on_signal::ReportOn;
+use crate::event_loop::wait::MakeWait;
+#[cfg(feature = "test-util")]
+use crate::event_loop::wait::Wait;
+use crate::event_loop::wait::hook::{MakeHook, wait_by};
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Sinks;
@@ -22,10 +25,6 @@ pub(crate) struct Options {
     pub(in crate::event_loop) lane_budget: u64,
     /// `None` for the global pool.
     pub(in crate::event_loop) pool: Option<Pool>,
-    #[cfg(feature = "test-util")]
-    pub(in crate::event_loop) shuffle: Option<(Box<dyn Chooser>, Limits)>,
-    #[cfg(feature = "test-util")]
-    pub(in crate::event_loop) network: Option<Settings>,
     #[cfg(feature = "signal")]
     report_on: Option<ReportOn>,
 }
@@ -47,12 +46,11 @@ pub(crate) struct Options {
 pub struct Builder {
     options: Options,
     sinks: Sinks,
-    paused: bool,
-    wait_hook: Option<MakeHook>,
+    pub(crate) paused: bool,
+    /// How the loop waits; `None` for the kernel.
+    wait: Option<MakeWait>,
     #[cfg(feature = "test-util")]
-    auto_advance: bool,
-    #[cfg(feature = "test-util")]
-    outside_patience: Option<std::time::Duration>,
+    pub(crate) simulation: Simulation,
 }
 
 impl Builder {
@@ -63,28 +61,23 @@ impl Builder {
                 unhandled_panic: UnhandledPanic::default(),
                 lane_budget: u64::MAX,
                 pool: None,
-                #[cfg(feature = "test-util")]
-                shuffle: None,
-                #[cfg(feature = "test-util")]
-                network: None,
                 #[cfg(feature = "signal")]
                 report_on: None,
             },
             sinks: Sinks::new(),
             paused: false,
-            wait_hook: None,
+            wait: None,
             #[cfg(feature = "test-util")]
-            auto_advance: true,
-            #[cfg(feature = "test-util")]
-            outside_patience: None,
+            simulation: Simulation::default(),
         }
     }
 
     /// Ends each drain of the lanes after this many ticks and microtasks. The rest runs after the
     /// next callback, or at the start of the next turn.
     ///
-    /// Without a budget a task that always wakes itself starves timers and I/O, as in Node. With a
-    /// budget the order is Node's only while drains stay within it.
+    /// Without a budget, tasks that always wake each other starve timers and I/O, as in Node. A
+    /// task that wakes itself does not: see [`task`](crate::task). With a budget the order is
+    /// Node's only while drains stay within it.
     /// [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits) counts the drains that did not.
     pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
         self.options.lane_budget = entries.get();
@@ -182,126 +175,10 @@ impl Builder {
         self
     }
 
-    /// Starts with a [paused](crate::time::pause) clock. It jumps to the next deadline when the
-    /// loop has nothing to do, and waits in real time for peers outside of the loop.
-    ///
-    /// The variable `PHASELOOP_SHUFFLE=117` shuffles every such loop by that seed; see
-    /// [`shuffle`](crate::shuffle#a-suite-that-exists).
-    #[cfg(feature = "test-util")]
-    pub fn start_paused(mut self, paused: bool) -> Self {
-        self.paused = paused;
-        self
-    }
-
     /// Lets another runtime wait in place of the loop.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn wait_hook(mut self, make: MakeHook) -> Self {
-        self.wait_hook = Some(make);
-        self
-    }
-
-    /// Lets `chooser` decide what libuv leaves open: the order of events, delays, lateness, the
-    /// order of jobs; see [`shuffle`](crate::shuffle). The loop starts with a paused clock.
-    ///
-    /// Jobs of the thread pool run on the owner thread, in the poll phase. While one runs, no loop
-    /// is current, as on another thread.
-    ///
-    /// # Panics
-    ///
-    /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
-    #[cfg(feature = "test-util")]
-    pub fn shuffle(self, chooser: impl Chooser + 'static) -> Self {
-        self.shuffle_within(chooser, Limits::default())
-    }
-
-    /// Shuffles the loop within other limits than the default ones.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn shuffle_within(
-        mut self,
-        chooser: impl Chooser + 'static,
-        limits: Limits,
-    ) -> Self {
-        if let Some(entries) = limits.max_drain {
-            self = self.lane_budget(entries);
-        }
-        self.options.shuffle = Some((Box::new(chooser), limits));
-        self.paused = true;
-        self
-    }
-
-    /// Gives the loop a network in memory: `connect` and `bind` of [`net`](crate::net) reach the
-    /// sockets of this loop and no others; see [`sim`](crate::sim). The loop starts with a paused
-    /// clock, and its jobs run on the owner thread, as on a [shuffled](Self::shuffle) loop, which
-    /// has such a network without this call.
-    ///
-    /// # Panics
-    ///
-    /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::net::{TcpListener, TcpStream};
-    /// use phaseloop::sim::Settings;
-    ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = phaseloop::Builder::new().network(Settings::default()).build()?;
-    /// event_loop.block_on(async {
-    ///     // No other process has this port, and none can take it.
-    ///     let listener = TcpListener::bind("127.0.0.1:80").await?;
-    ///     TcpStream::connect("127.0.0.1:80").await?;
-    ///     listener.accept().await?;
-    ///     Ok(())
-    /// })
-    /// # }
-    /// ```
-    #[cfg(feature = "test-util")]
-    pub fn network(mut self, settings: Settings) -> Self {
-        self.options.network = Some(settings);
-        self.paused = true;
-        self
-    }
-
-    /// Sets whether a paused clock jumps to the next deadline by itself, as it does by default. If
-    /// not, only [`advance`](crate::time::advance) moves it; see
-    /// [`auto_advance`](crate::time::auto_advance).
-    #[cfg(feature = "test-util")]
-    pub fn auto_advance(mut self, enabled: bool) -> Self {
-        self.auto_advance = enabled;
-        self
-    }
-
-    /// Sets how long a paused clock waits in real time for peers outside of the loop before it
-    /// jumps, 5 s by default; see [`pause`](crate::time::pause).
-    ///
-    /// Zero lets the clock jump at once, whatever the loop waits for. With `Duration::MAX` the
-    /// clock is as slow as the real one while a peer outside is awaited: no answer comes too late
-    /// that would be in time on the real clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use phaseloop::{net::TcpStream, time::timeout};
-    /// # use futures::AsyncReadExt;
-    ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
-    /// let mut event_loop = phaseloop::Builder::new()
-    ///     .start_paused(true)
-    ///     .outside_patience(Duration::from_millis(20))
-    ///     .build()?;
-    /// event_loop.block_on(async {
-    ///     let mut stream = TcpStream::connect(silent.local_addr()?).await?;
-    ///     let read = timeout(Duration::from_secs(3600), stream.read(&mut [0; 8])).await;
-    ///     assert!(read.is_err(), "an hour has passed, in 20 ms");
-    ///     Ok(())
-    /// })
-    /// # }
-    /// ```
-    #[cfg(feature = "test-util")]
-    pub fn outside_patience(mut self, patience: std::time::Duration) -> Self {
-        self.outside_patience = Some(patience);
+        self.wait = Some(wait_by(make));
         self
     }
 
@@ -312,15 +189,7 @@ impl Builder {
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
     /// descriptors left. [`InvalidInput`](io::ErrorKind::InvalidInput) if a report is requested on
     /// a signal that cannot be caught.
-    #[cfg_attr(
-        not(feature = "test-util"),
-        expect(unused_mut, reason = "only the environment of tests changes it")
-    )]
-    pub fn build(mut self) -> io::Result<EventLoop> {
-        #[cfg(feature = "test-util")]
-        if self.paused && self.options.shuffle.is_none() && self.options.network.is_none() {
-            self.options.shuffle = crate::choices::walk::of_suite();
-        }
+    pub fn build(self) -> io::Result<EventLoop> {
         #[cfg(feature = "signal")]
         let report_on = self.options.report_on.clone();
         #[cfg(all(feature = "signal", feature = "probe"))]
@@ -328,21 +197,43 @@ impl Builder {
         let core = Core::new(self.options, self.sinks, self.paused)?;
         #[cfg(feature = "probe")]
         core.write_trace_at_exit();
-        if let Some(make) = self.wait_hook {
-            core.set_wait_hook(make)?;
+        #[cfg(feature = "test-util")]
+        if let Some(make) = self.simulation.make_wait {
+            core.set_wait(Box::new(move |core| make(self.simulation, core)))?;
+        }
+        if let Some(make) = self.wait {
+            core.set_wait(make)?;
         }
         #[cfg(feature = "signal")]
         if let Some(report_on) = report_on {
             report_on.start(&core)?;
         }
-        #[cfg(feature = "test-util")]
-        {
-            core.clock().set_auto_advance(self.auto_advance);
-            if let Some(patience) = self.outside_patience {
-                core.set_patience(crate::clock::nanoseconds(patience));
-            }
-        }
         Ok(EventLoop::from_core(core))
+    }
+}
+
+/// What a test chooses: the orders, the network and the clock of the loop.
+#[cfg(feature = "test-util")]
+pub(crate) struct Simulation {
+    pub(crate) shuffle: Option<(Box<dyn Chooser>, Limits)>,
+    pub(crate) network: Option<Settings>,
+    pub(crate) auto_advance: bool,
+    /// How long the paused clock waits for peers outside, in nanoseconds.
+    pub(crate) patience: Option<u64>,
+    /// Makes the way to wait of the loop; `None` if the test has chosen nothing.
+    pub(crate) make_wait: Option<fn(Self, &std::rc::Rc<Core>) -> io::Result<Option<Box<dyn Wait>>>>,
+}
+
+#[cfg(feature = "test-util")]
+impl Default for Simulation {
+    fn default() -> Self {
+        Self {
+            shuffle: None,
+            network: None,
+            auto_advance: true,
+            patience: None,
+            make_wait: None,
+        }
     }
 }
 

@@ -1,12 +1,67 @@
 //! What a foreign loop needs to drive this one.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
 use super::loop_handle::LoopHandle;
 use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
-use crate::sys::poller::Backend;
+use crate::sys::poller::{Poller, QueueFd, SharedQueue, impl_queue_fd};
+
+/// The loop's own descriptor; on Windows its completion port. A foreign loop can wait on it.
+pub type BackendFd<'a> = QueueFd<'a>;
+
+/// The descriptor of a loop, owned: for a foreign loop that drives this one.
+///
+/// [`LoopHandle::backend`](crate::LoopHandle::backend) creates it, and says what its readiness
+/// means. A clone is cheap and refers to one and the same descriptor. The value may outlive the
+/// loop; then the descriptor never becomes readable.
+///
+/// # Examples
+///
+/// A plain `poll(2)` loop drives the event loop:
+///
+/// ```
+/// # #[cfg(not(target_os = "linux"))]
+/// # fn main() {}
+/// # #[cfg(target_os = "linux")]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use phaseloop::{EventLoop, spawn, time::sleep};
+/// use rustix::event::{PollFd, PollFlags, poll};
+///
+/// let mut event_loop = EventLoop::new()?;
+/// let backend = event_loop.handle().backend()?;
+/// let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
+/// while !task.is_finished() {
+///     // One descriptor is enough for any host: it also tells of timers and of new tasks.
+///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
+///     event_loop.turn(Some(Duration::ZERO))?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Backend {
+    queue: SharedQueue,
+}
+
+impl Backend {
+    pub(crate) fn of(poller: &Poller) -> Self {
+        Self {
+            queue: poller.queue(),
+        }
+    }
+}
+
+impl_queue_fd!(Backend, queue);
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend").finish_non_exhaustive()
+    }
+}
 
 /// What the poll phase of a loop would wait for if it began now: the result of
 /// [`LoopHandle::next_wait`], for hosts that drive the loop.

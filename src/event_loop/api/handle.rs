@@ -20,6 +20,7 @@ use super::loop_handle::LoopHandle;
 use crate::error::Error;
 use crate::frame::carry_once;
 use crate::keeper::Keeper;
+use crate::raw::bound::Bound;
 
 pub(crate) use registry::{Handles, Header, OnClose, Owner, Stage};
 
@@ -82,10 +83,10 @@ impl fmt::Display for HandleInfo {
 #[expect(unnameable_types, reason = "an internal of the sealed trait `Handle`")]
 pub struct HandleCore {
     pub(crate) handle: LoopHandle,
-    pub(crate) header: Rc<Header>,
+    pub(crate) header: Bound<Rc<Header>>,
     /// `true` for the user's handle, which closes on drop; `false` for the view passed to its
     /// callback.
-    is_owner: Cell<bool>,
+    is_owner: Bound<Cell<bool>>,
 }
 
 impl Drop for HandleCore {
@@ -104,8 +105,8 @@ impl HandleCore {
     pub(crate) fn owner(handle: LoopHandle, header: Rc<Header>) -> Self {
         Self {
             handle,
-            header,
-            is_owner: Cell::new(true),
+            header: Bound::new(header),
+            is_owner: Bound::new(Cell::new(true)),
         }
     }
 
@@ -113,8 +114,8 @@ impl HandleCore {
     pub(crate) fn view(header: Rc<Header>) -> Self {
         Self {
             handle: LoopHandle::current(),
-            header,
-            is_owner: Cell::new(false),
+            header: Bound::new(header),
+            is_owner: Bound::new(Cell::new(false)),
         }
     }
 
@@ -122,8 +123,8 @@ impl HandleCore {
     pub(in crate::event_loop) fn view_on(handle: LoopHandle, header: Rc<Header>) -> Self {
         Self {
             handle,
-            header,
-            is_owner: Cell::new(false),
+            header: Bound::new(header),
+            is_owner: Bound::new(Cell::new(false)),
         }
     }
 

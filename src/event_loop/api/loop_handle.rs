@@ -15,6 +15,7 @@ use crate::frame::{MICROTASK, carry};
 use crate::keeper::Keeper;
 #[cfg(feature = "probe")]
 use crate::probe::Recorder;
+use crate::raw::bound::Bound;
 use crate::raw::call::Call;
 use crate::site::Site;
 use crate::task_info::Info;
@@ -45,14 +46,22 @@ const TICK: &str = "TickObject";
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
 pub struct LoopHandle {
-    core: Rc<Core>,
+    core: Bound<Rc<Core>>,
+}
+
+impl Clone for LoopHandle {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::from_core(Rc::clone(&self.core))
+    }
 }
 
 impl LoopHandle {
     pub(crate) fn from_core(core: Rc<Core>) -> Self {
-        Self { core }
+        Self {
+            core: Bound::new(core),
+        }
     }
 
     pub(crate) fn core(&self) -> &Rc<Core> {

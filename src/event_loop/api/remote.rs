@@ -16,6 +16,7 @@ use crate::executor::join::{JoinError, JoinHandle};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
 use crate::raw::nesting::Flat;
+use crate::task_info::Id;
 
 /// A handle to a loop for any thread; cheap to clone.
 ///
@@ -68,12 +69,14 @@ impl Remote {
     {
         let site = std::panic::Location::caller();
         let state = Arc::new(Mutex::new(State::default()));
-        let sender = Sender {
+        let mut sender = Sender {
             state: state.clone(),
+            id: Id::NONE,
         };
         self.call(move || {
             let core = LoopHandle::current().core().clone();
             let task = core.executor.spawn(async move { make().await }, site, None);
+            sender.id = task.id();
             let forward = Forward { task, sender };
             drop(core.executor.spawn(forward, site, None));
         })?;
@@ -168,7 +171,7 @@ impl std::fmt::Debug for Remote {
 }
 
 /// The state that the task shares with the thread that spawned it.
-struct State<T> {
+struct State<T: 'static> {
     /// The output. It may own the handle of another task, and so on, so it is dropped without deep
     /// recursion.
     output: Option<Flat<Result<T, JoinError>>>,
@@ -201,6 +204,8 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
 /// sent.
 struct Sender<T: 'static> {
     state: Arc<Mutex<State<T>>>,
+    /// The task, once it was spawned.
+    id: Id,
 }
 
 impl<T: 'static> Sender<T> {
@@ -221,7 +226,7 @@ impl<T: 'static> Sender<T> {
 
 impl<T: 'static> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.send(Err(JoinError::cancelled()));
+        self.send(Err(JoinError::cancelled(self.id)));
     }
 }
 
@@ -278,7 +283,7 @@ impl<T: 'static> Future for Forward<T> {
 /// });
 /// ```
 #[must_use = "dropping the handle detaches the task"]
-pub struct RemoteJoinHandle<T> {
+pub struct RemoteJoinHandle<T: 'static> {
     state: Arc<Mutex<State<T>>>,
     /// The loop of the task.
     home: Arc<Shared>,

@@ -273,6 +273,12 @@ impl Loop {
         self.0.push_microtask(microtask, None);
     }
 
+    /// Queues a closure that polls again what has woken itself, and is no task: as a microtask, or
+    /// for the next poll phase if the self-wakes of this drain are used up.
+    pub fn poll_again(&self, poll: Call) {
+        self.0.poll_again(poll);
+    }
+
     /// Queues a call for the check phase.
     pub fn push_immediate(&self, call: Call) {
         self.0.enqueue(Phase::Check, Entry::Call(call), None);

@@ -4,6 +4,10 @@
 //! Each of them subscribes when it is first used on the loop. A program that uses none of them does
 //! not contain their code, and its loop pays for one check.
 // Rules of tests/LIBUV.md: R95.
+#![allow(
+    dead_code,
+    reason = "not every feature has a subscriber, and some is for ways to wait of tests"
+)]
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
@@ -22,13 +26,11 @@ pub(super) trait AfterIo: Any {
     fn note_event(&self, _key: usize) {}
 
     /// Returns whether the events of this key belong to the subscriber.
-    #[cfg(feature = "test-util")]
     fn owns_event(&self, _key: usize) -> bool {
         false
     }
 
     /// Returns whether there is something that [`end_wait`](Self::end_wait) would note.
-    #[cfg(feature = "test-util")]
     fn has_caught(&self) -> bool {
         false
     }
@@ -40,7 +42,6 @@ pub(super) trait AfterIo: Any {
     fn has_due(&self) -> bool;
 
     /// Returns how many processes outside are awaited.
-    #[cfg(any(test, feature = "test-util"))]
     fn awaited(&self) -> usize {
         0
     }
@@ -61,7 +62,6 @@ pub(super) trait AfterIo: Any {
 
 /// The place of a subscriber in the order of delivery.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "not every feature has a subscriber")]
 pub(super) enum Place {
     Watches,
     Signals,
@@ -82,7 +82,6 @@ pub(super) struct AfterIoList {
 
 impl AfterIoList {
     /// Returns a subscriber. It is created on first use.
-    #[allow(dead_code, reason = "not every feature has a subscriber")]
     pub(super) fn subscriber<S: Subscriber>(&self) -> &S {
         let subscriber = self.list[S::PLACE as usize].get_or_init(|| {
             self.note_use();
@@ -121,13 +120,11 @@ impl AfterIoList {
     }
 
     /// Returns whether the events of this key belong to a subscriber.
-    #[cfg(feature = "test-util")]
     pub(super) fn owns_event(&self, key: usize) -> bool {
         self.iter().any(|one| one.owns_event(key))
     }
 
     /// Returns whether there is something that [`end_wait`](Self::end_wait) would note.
-    #[cfg(feature = "test-util")]
     pub(super) fn has_caught(&self) -> bool {
         self.iter().any(AfterIo::has_caught)
     }
@@ -143,7 +140,6 @@ impl AfterIoList {
     }
 
     /// Returns how many processes outside are awaited.
-    #[cfg(any(test, feature = "test-util"))]
     pub(super) fn awaited(&self) -> usize {
         self.iter().map(AfterIo::awaited).sum()
     }

@@ -228,7 +228,6 @@ impl AfterIo for Children {
         }
     }
 
-    #[cfg(feature = "test-util")]
     fn owns_event(&self, key: usize) -> bool {
         self.by_source.borrow().get(key).is_some()
     }
@@ -241,7 +240,6 @@ impl AfterIo for Children {
         self.list.has_due()
     }
 
-    #[cfg(any(test, feature = "test-util"))]
     fn awaited(&self) -> usize {
         let is_awaited = |child: &Rc<ChildState>| !child.waiters.borrow().is_empty();
         self.list

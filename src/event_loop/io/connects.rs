@@ -22,26 +22,17 @@ impl Connects {
     }
 }
 
-/// Notes that a source is being connected, as long as this value lives.
 #[cfg(feature = "net")]
-pub(crate) struct Connecting<'a> {
-    core: &'a Core,
-    key: usize,
-}
-
-#[cfg(feature = "net")]
-impl<'a> Connecting<'a> {
-    pub(crate) fn new(core: &'a Core, key: usize, address: SocketAddr) -> Self {
-        core.io.connects.list.borrow_mut().push((key, address));
-        Self { core, key }
+impl Core {
+    /// Notes that the source with this key is being connected to `address`.
+    pub(crate) fn note_connect(&self, key: usize, address: SocketAddr) {
+        self.io.connects.list.borrow_mut().push((key, address));
     }
-}
 
-#[cfg(feature = "net")]
-impl Drop for Connecting<'_> {
-    fn drop(&mut self) {
-        let mut list = self.core.io.connects.list.borrow_mut();
-        if let Some(place) = list.iter().position(|(key, _)| *key == self.key) {
+    /// Notes that the source with this key is connected, or was given up.
+    pub(crate) fn end_connect(&self, key: usize) {
+        let mut list = self.io.connects.list.borrow_mut();
+        if let Some(place) = list.iter().position(|(known, _)| *known == key) {
             list.swap_remove(place);
         }
     }

@@ -27,10 +27,6 @@ impl Io {
     pub(in crate::event_loop) fn take_messages(&self) -> Vec<Message> {
         let mut messages = self.messages.take();
         messages.reverse();
-        #[cfg(feature = "test-util")]
-        if let Some(shuffled) = &self.shuffled {
-            messages.append(&mut shuffled.take_messages());
-        }
         messages
     }
 

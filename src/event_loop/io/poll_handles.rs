@@ -27,9 +27,9 @@ pub(crate) struct PollState {
     pub(crate) header: Rc<Header>,
     pub(crate) callback: CallbackSlot,
     /// The descriptor, which stays open as long as the handle exists.
-    source: RawSource,
+    pub(super) source: RawSource,
     /// The registration, while the handle is started.
-    key: Cell<Option<usize>>,
+    pub(super) key: Cell<Option<usize>>,
     events: Cell<PollEvents>,
     /// The events of the current call.
     reported: Cell<Option<io::Result<PollEvents>>>,
@@ -48,17 +48,6 @@ impl PollState {
         let owner = Rc::downgrade(&state);
         state.header.belongs_to(owner);
         state
-    }
-
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn descriptor(&self) -> RawSource {
-        self.source
-    }
-
-    /// Returns the key of the registration, while the handle is started.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn key(&self) -> Option<usize> {
-        self.key.get()
     }
 
     /// Returns the events that the handle is started for.
@@ -85,7 +74,7 @@ impl Owner for PollState {
 
 #[derive(Default)]
 pub(super) struct PollHandles {
-    started: RefCell<SortedMap<usize, Rc<PollState>>>,
+    pub(super) started: RefCell<SortedMap<usize, Rc<PollState>>>,
     last: Cell<usize>,
 }
 
@@ -111,15 +100,6 @@ impl PollHandles {
         let key = poll.key.take();
         let removed = key.and_then(|key| self.started.borrow_mut().remove(key));
         removed.is_some()
-    }
-
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn list(&self) -> Vec<Rc<PollState>> {
-        self.started
-            .borrow()
-            .iter()
-            .map(|(_, poll)| poll.clone())
-            .collect()
     }
 
     /// Empties the list when the loop is dropped.
@@ -205,7 +185,9 @@ impl Core {
             key,
         };
         // The event is level-triggered: the handle may still be ready.
-        self.note_rest();
+        if let Some(wait) = self.chosen_wait() {
+            wait.note_rest();
+        }
         let origin = || poll.header.origin();
         self.dispatch(Phase::Poll, origin, || poll.callback.call());
         1

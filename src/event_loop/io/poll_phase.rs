@@ -1,12 +1,12 @@
 //! The poll phase: waits for the kernel, then dispatches its events and the messages of other
-//! threads.
+//! threads. The other ways to wait are in `wait.rs`.
 
 use std::io;
 
 use crate::clock::NEVER;
-use crate::event_loop::Wait;
+use crate::event_loop::MaxWait;
 use crate::event_loop::core::Core;
-use crate::event_loop::io::wait_hook::WaitHook;
+use crate::event_loop::wait::Wait;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::Origin;
@@ -28,7 +28,7 @@ impl Core {
     /// while callbacks run are left to the next wait.
     // Rules R115, R119.
     #[inline(always)]
-    pub(in crate::event_loop) fn run_poll(&self, wait: Wait) -> io::Result<()> {
+    pub(in crate::event_loop) fn run_poll(&self, wait: MaxWait) -> io::Result<()> {
         // Entries that are queued from now on wait for the next turn.
         let queue = self.phases.queue(Phase::Poll);
         if !queue.is_empty() {
@@ -100,17 +100,17 @@ impl Core {
     /// Returns how long the phase may sleep after a wait without a dispatch. It is a function of
     /// its own, to keep the path of a turn with events short.
     #[inline(never)]
-    fn rest_of_wait(&self, wait: Wait) -> Option<u64> {
+    fn rest_of_wait(&self, wait: MaxWait) -> Option<u64> {
         let rest = self.poll_timeout(wait);
-        if rest != Some(0) {
-            self.note_quiet_wait();
+        if let Some(way) = self.chosen_wait().filter(|_| rest != Some(0)) {
+            way.note_quiet();
         }
         rest
     }
 
     #[inline(always)]
-    fn poll_timeout(&self, wait: Wait) -> Option<u64> {
-        let Wait::Until(until) = wait else {
+    fn poll_timeout(&self, wait: MaxWait) -> Option<u64> {
+        let MaxWait::Until(until) = wait else {
             return Some(0);
         };
         let next = self.next_timeout();
@@ -140,7 +140,7 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn has_work_now(&self) -> bool {
+    pub(in crate::event_loop) fn has_work_now(&self) -> bool {
         self.stop.get()
             || (!self.ledger.has_keepers() && !self.is_kept_by_hook())
             || self.ledger.count(Keeper::Queued) > 0
@@ -160,57 +160,44 @@ impl Core {
             self.clock().update();
             return Ok(self.io.events.borrow().len());
         }
-        let is_for_tests = self.clock().is_paused() || self.io.is_shuffled();
-        if is_for_tests && (timeout != 0 || self.io.is_shuffled()) {
-            self.wait_in_test((timeout != NEVER).then_some(timeout))
-        } else if timeout != 0 && self.io.shared.inbox.park() {
-            self.wait_for_events((timeout != NEVER).then_some(timeout))
-        } else {
-            self.look_for_events()
+        match self.next_way() {
+            Some(way) => self.wait_by(way, timeout),
+            None if timeout != 0 && self.io.shared.inbox.park() => {
+                let timeout = (timeout != NEVER).then_some(timeout);
+                self.waiting(timeout, false, |timeout, _| self.ask_kernel(timeout))
+            }
+            None => self.looking(|| self.ask_kernel(Some(0))),
         }
     }
 
-    /// Asks the kernel for the events that are there already. The busy period ends after that.
+    // A function of its own, to keep the path of the kernel in registers.
+    #[cold]
+    #[inline(never)]
+    fn wait_by(&self, way: &dyn Wait, timeout: u64) -> io::Result<usize> {
+        way.wait(self, timeout)
+    }
+
+    /// Calls `look`, which takes the events that are there already, and returns their number. The
+    /// busy period ends after that.
     #[inline(always)]
-    fn look_for_events(&self) -> io::Result<usize> {
-        let asked = self.ask_kernel(Some(0));
-        let (now, events) = (self.clock().read(), self.io.events.borrow().len());
+    pub(crate) fn looking(&self, look: impl FnOnce() -> io::Result<()>) -> io::Result<usize> {
+        let looked = look();
+        let (now, events) = (self.clock().read(), self.io.event_count());
         self.clock().set_now(now);
-        let busy_since = self.counters.end_busy(now);
-        self.counters.count_events(events, false);
+        let busy_since = self.counters.count_look(now, events);
         if !self.modes().is_unwatched() {
             self.end_busy_watched(busy_since, now);
             self.probe().begin_period();
         }
-        asked?;
+        looked?;
         Ok(events)
     }
 
-    /// Waits for events, by the real clock.
+    /// Calls `wait` with the timeout and the time, and returns the number of events. The busy
+    /// period ends before that, and another one begins after it. The caller knows whether the clock
+    /// is paused.
     #[inline(always)]
-    fn wait_for_events(&self, timeout: Option<u64>) -> io::Result<usize> {
-        self.waiting(timeout, false, |timeout, now| {
-            self.ask_kernel_at(timeout, || now)
-        })
-    }
-
-    /// Waits for events on a paused clock, or on a loop whose order is shuffled.
-    #[cold]
-    #[inline(never)]
-    fn wait_in_test(&self, timeout: Option<u64>) -> io::Result<usize> {
-        self.waiting(timeout, self.clock().is_paused(), |timeout, _| {
-            #[cfg(feature = "test-util")]
-            if let Some(shuffled) = &self.io.shuffled {
-                return self.wait_shuffled(shuffled, timeout);
-            }
-            self.wait_paused(timeout)
-        })
-    }
-
-    /// Calls `wait` with the timeout and the time. The busy period ends before that, and another
-    /// one begins after it.
-    #[inline(always)]
-    fn waiting(
+    pub(crate) fn waiting(
         &self,
         mut timeout: Option<u64>,
         is_paused: bool,
@@ -254,10 +241,9 @@ impl Core {
         is_unwatched: bool,
     ) -> io::Result<usize> {
         let clock = self.clock();
-        let (end, events) = (clock.read_as(is_paused), self.io.events.borrow().len());
+        let (end, events) = (clock.read_as(is_paused), self.io.event_count());
         clock.set_now(end);
-        self.count_end_of_wait(start, end, is_paused);
-        self.counters.count_events(events, true);
+        self.count_end_of_wait((start, end), events, is_paused);
         if !is_unwatched {
             self.probe().begin_period();
             self.probe().end_wait(start, end, events);
@@ -266,80 +252,17 @@ impl Core {
         Ok(events)
     }
 
-    /// Waits in the kernel, or inside the hook.
+    /// Makes the events of the kernel the batch of this wait. `None` waits without an end.
     #[inline(always)]
-    pub(super) fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
-        self.ask_kernel_at(timeout, || self.clock().read())
-    }
-
-    /// Does what [`ask_kernel`](Self::ask_kernel) does, for callers that know the time. Only a hook
-    /// asks for it.
-    #[inline(always)]
-    fn ask_kernel_at(&self, timeout: Option<u64>, now: impl FnOnce() -> u64) -> io::Result<()> {
-        match self.wait_hook() {
-            None => self.ask_poller(timeout),
-            Some(hook) => self.ask_behind_hook(hook, timeout, now()),
-        }
-    }
-
-    #[inline(always)]
-    fn ask_poller(&self, timeout: Option<u64>) -> io::Result<()> {
+    pub(crate) fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
         self.counters.count_kernel_poll();
-        match self
+        let asked = self
             .io
             .poller
-            .wait(&mut self.io.events.borrow_mut(), timeout)
-        {
+            .wait(&mut self.io.events.borrow_mut(), timeout);
+        match asked {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
-        }
-    }
-
-    /// Waits inside the hook, and asks the kernel only if its descriptor has become readable.
-    #[cold]
-    fn ask_behind_hook(
-        &self,
-        hook: &dyn WaitHook,
-        timeout: Option<u64>,
-        now: u64,
-    ) -> io::Result<()> {
-        if self.wait_in_hook(hook, timeout, now)? {
-            self.ask_poller(Some(0))?;
-            self.note_full_batch();
-        } else {
-            self.io.events.borrow_mut().clear();
-        }
-        Ok(())
-    }
-
-    /// Returns whether the last call to the kernel has left something to do.
-    pub(super) fn has_arrived(&self) -> bool {
-        // On platforms where the wake-up of a signal is not an event, the call has consumed it.
-        self.io.after_io.has_pending() || !self.io.events.borrow().is_empty() || self.has_work_now()
-    }
-
-    /// Waits on a paused clock. Events that are there already come first; without any, and if
-    /// nothing comes from outside of the loop, the clock advances to the end of the wait. If the
-    /// wait has no end or a job runs on another thread, the wait is real.
-    #[cold]
-    fn wait_paused(&self, timeout: Option<u64>) -> io::Result<()> {
-        self.ask_kernel(Some(0))?;
-        if self.has_arrived() {
-            return Ok(());
-        }
-        let can_advance = self.clock().auto_advance() && self.ledger.count(Keeper::Work) == 0;
-        match timeout {
-            Some(timeout) if can_advance => {
-                #[cfg(any(test, feature = "test-util"))]
-                if self.hears_from_peers(timeout)? {
-                    return Ok(());
-                }
-                let end = self.clock().read().saturating_add(timeout);
-                self.clock().advance_to(end);
-                Ok(())
-            }
-            _ if self.io.shared.inbox.park() => self.ask_kernel(None),
-            _ => self.ask_kernel(Some(0)),
         }
     }
 }

@@ -268,7 +268,6 @@ impl AfterIo for Signals {
         self.was_caught.set(self.has_pending());
     }
 
-    #[cfg(feature = "test-util")]
     fn has_caught(&self) -> bool {
         self.has_pending()
     }

@@ -74,12 +74,12 @@ pub(crate) struct SourceState {
     pub(crate) header: Rc<Header>,
     pub(crate) key: usize,
     /// The descriptor, while it is registered.
-    registered: Cell<Option<RawSource>>,
+    pub(super) registered: Cell<Option<RawSource>>,
     /// The directions that it is registered for.
     pub(crate) interest: Cell<Interest>,
     /// The readiness, set by events. A direction stays ready until an attempt would block.
     ready: Cell<Ready>,
-    /// [`WRITES_ARE_REQUESTS`], [`REQUEST_COUNTED`] and [`GONE`], any of them or none.
+    /// [`WRITES_ARE_REQUESTS`], [`REQUEST_COUNTED`], [`GONE`] and [`ASKED`], any of them or none.
     flags: Cell<u8>,
     /// The kinds of waiters of each direction.
     waiting: [Cell<u8>; 4],
@@ -89,18 +89,6 @@ pub(crate) struct SourceState {
     rare: OnceCell<Box<[Wakers; 2]>>,
     /// What reports say of the descriptor besides what the kernel tells.
     pub(crate) role: Cell<Role>,
-    /// The key of the source that was made as its peer.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) twin: Cell<Option<usize>>,
-    /// How often the loop has tried to read or write.
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) attempts: Cell<u32>,
-    /// Whether a test shuffles the loop.
-    #[cfg(feature = "test-util")]
-    pub(crate) is_shuffled: Cell<bool>,
-    /// Whether the next attempt was asked about already.
-    #[cfg(feature = "test-util")]
-    pub(crate) was_asked: Cell<bool>,
 }
 
 /// A waiting writer keeps the loop alive although the handle is unref'd, as libuv's write requests
@@ -111,9 +99,11 @@ const WRITES_ARE_REQUESTS: u8 = 1;
 const REQUEST_COUNTED: u8 = 1 << 1;
 /// Waits no longer count, though a waker may be left in a slot.
 const GONE: u8 = 1 << 2;
+/// The way to wait decides about attempts, and counts them.
+const ASKED: u8 = 1 << 3;
 
 // One of these for each connection: another word would be another 16 bytes of the allocator.
-#[cfg(all(target_pointer_width = "64", not(any(test, feature = "test-util"))))]
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<SourceState>() <= 80 + size_of::<Option<RawSource>>());
 
 impl SourceState {
@@ -149,13 +139,6 @@ impl SourceState {
         self.header.belongs_to(owner);
     }
 
-    /// Notes that the source is in memory: no poller knows it.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn belongs_to_memory(self: &Rc<Self>) {
-        let owner = Rc::downgrade(self);
-        self.header.belongs_to(owner);
-    }
-
     /// Registers the source with the poller of the child process after a fork.
     pub(in crate::event_loop) fn register_again(&self, poller: &Poller) -> io::Result<()> {
         let source = self.registered.get();
@@ -180,6 +163,16 @@ impl SourceState {
     pub(crate) fn is_hung_up(&self) -> bool {
         let ready = self.ready.get();
         ready.intersects(Ready::HANG_UP) && ready.intersects(Ready::WRITE_FOR_GOOD)
+    }
+
+    /// Returns whether the peer has closed its writing direction, and whether writing fails.
+    #[cfg(feature = "net")]
+    pub(crate) fn closed_ends(&self) -> (bool, bool) {
+        let ready = self.ready.get();
+        (
+            ready.intersects(Ready::HANG_UP),
+            ready.intersects(Ready::WRITE_FOR_GOOD),
+        )
     }
 
     /// Adds the readiness of an event.
@@ -274,27 +267,16 @@ impl SourceState {
         true
     }
 
-    /// Counts an attempt to read or write, for a paused clock.
+    /// Asks the way to wait about each attempt from now on.
+    pub(in crate::event_loop) fn ask_about_attempts(&self) {
+        self.change(ASKED, true);
+    }
+
+    /// Returns whether the way to wait is asked about each attempt.
+    // A program that is no test does not ask: the flag is not read.
     #[inline(always)]
-    pub(crate) fn count_attempt(&self) {
-        #[cfg(any(test, feature = "test-util"))]
-        self.attempts.set(self.attempts.get().wrapping_add(1));
-    }
-
-    /// Notes that this source and another one are the ends of a pair.
-    #[cfg(all(unix, feature = "net"))]
-    pub(crate) fn pair_with(&self, other: &Self) {
-        #[cfg(any(test, feature = "test-util"))]
-        for (one, other) in [(self, other), (other, self)] {
-            one.twin.set(Some(other.key));
-        }
-        #[cfg(not(any(test, feature = "test-util")))]
-        let _ = other;
-    }
-
-    #[cfg(any(test, feature = "test-util"))]
-    pub(super) fn descriptor(&self) -> Option<RawSource> {
-        self.registered.get()
+    pub(crate) fn is_asked(&self) -> bool {
+        cfg!(any(test, feature = "test-util")) && self.is(ASKED)
     }
 
     /// Updates liveness for a wait that has ended.
@@ -353,12 +335,10 @@ impl SourceState {
 
 impl Owner for SourceState {
     fn label(&self, core: &Core) -> Option<Label> {
-        #[cfg(feature = "test-util")]
-        if let (None, Some(wire)) = (self.registered.get(), core.network()) {
-            return wire.borrow().label(self.key, self.role.get());
+        match self.registered.get() {
+            Some(source) => Some(source.label(self.role.get(), core.io.connects.target(self.key))),
+            None => core.chosen_wait()?.label(self.key, self.role.get()),
         }
-        let source = self.registered.get()?;
-        Some(source.label(self.role.get(), core.io.connects.target(self.key)))
     }
 
     fn stop_for_good(&self, core: &Core) {
@@ -413,14 +393,6 @@ impl Sources {
             write: Wakers::default(),
             rare: OnceCell::new(),
             role: Cell::default(),
-            #[cfg(any(test, feature = "test-util"))]
-            twin: Cell::default(),
-            #[cfg(any(test, feature = "test-util"))]
-            attempts: Cell::default(),
-            #[cfg(feature = "test-util")]
-            is_shuffled: Cell::new(false),
-            #[cfg(feature = "test-util")]
-            was_asked: Cell::new(false),
         });
         self.slots.insert(state.clone());
         state
@@ -462,8 +434,9 @@ impl Core {
     #[inline]
     pub(crate) fn add_source(&self, header: Rc<Header>) -> Rc<SourceState> {
         let source = self.io.sources.insert(header);
-        #[cfg(feature = "test-util")]
-        source.is_shuffled.set(self.io.is_shuffled());
+        if self.asks_about_attempts() {
+            source.ask_about_attempts();
+        }
         source
     }
 

@@ -12,6 +12,7 @@ use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job};
 use crate::probe::Area;
+use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
 
@@ -97,9 +98,9 @@ impl Entry {
 
 impl Jobs {
     /// Forgets all jobs when the loop is dropped.
-    pub(in crate::event_loop) fn clear(&self) {
+    pub(in crate::event_loop) fn clear(&self, steps: &mut Steps) {
         // Dropping a callback may run user code; it happens outside the borrow.
-        drop(self.list.take());
+        steps.drop_each(self.list.take());
     }
 
     pub(in crate::event_loop) fn list(&self) -> Vec<JobInfo> {

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::frame::carry_all;
 use crate::raw::nesting::drop_flat;
+use crate::raw::unwind::quietly;
 
 /// The kind of a callback, for a tracker.
 const CALLBACK: &str = "CALLBACK";
@@ -59,8 +60,14 @@ impl CallbackSlot {
         }
         impl Drop for PutBack<'_> {
             fn drop(&mut self) {
+                let callback = self.callback.take();
                 if self.slot.version.get() == self.version {
-                    *self.slot.callback.borrow_mut() = self.callback.take();
+                    *self.slot.callback.borrow_mut() = callback;
+                } else if std::thread::panicking() {
+                    // A second panic would end the process.
+                    quietly(|| drop_callback(callback));
+                } else {
+                    drop_callback(callback);
                 }
             }
         }

@@ -11,11 +11,10 @@ use crate::clock::NEVER;
 use crate::event_loop::api::handle::{Header, Stage};
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::Direction;
-use crate::event_loop::io::wait_hook::WaitHook;
 use crate::event_loop::ledger::jobs::{Asker, JobInfo};
 use crate::event_loop::phases::timers::Payload;
-use crate::executor::notes::Polled;
-use crate::executor::notes::Source;
+use crate::event_loop::wait::hook::WaitHook;
+use crate::executor::notes::{Polled, Source};
 use crate::executor::registry::TaskState;
 use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
@@ -553,7 +552,7 @@ mod tests {
     /// The notes of wakers that are gone are removed: a program that makes many keeps few.
     #[test]
     fn notes_of_foreign_wakers_do_not_pile_up() {
-        let mut event_loop = EventLoop::new().unwrap();
+        let event_loop = EventLoop::new().unwrap();
         event_loop.block_on(async {
             let hour = Duration::from_secs(3600);
             // The closures hold a number, so that each waker has an address of its own.

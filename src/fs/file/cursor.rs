@@ -289,7 +289,7 @@ impl Cursor {
         let (known, behind) = (self.can_seek, self.take_behind());
         let mut buffer = std::mem::take(&mut self.spare);
         let (shared, about) = (shared.clone(), || shared.about());
-        let work = job::submit("read", about, move || {
+        let work = job::submit("read", None, about, move || {
             let mut file = shared.file();
             let can_seek = known.unwrap_or_else(|| sys::fs::can_seek(file));
             let asked = if can_seek { window } else { asked };
@@ -400,7 +400,7 @@ impl Cursor {
         self.window = 0;
         let behind = self.take_behind().unwrap_or(0);
         let (shared, about) = (shared.clone(), || shared.about());
-        let work = job::submit("seek", about, move || {
+        let work = job::submit("seek", None, about, move || {
             let mut file = shared.file();
             // Seeks to the file's position first: a relative seek starts there, and a failed seek
             // leaves it there.
@@ -463,6 +463,29 @@ impl Cursor {
         if !is_relative {
             self.sought = None;
         }
+    }
+
+    /// Moves the OS position to the file's position, without waiting. Returns `false` if a job uses
+    /// the position, or if the move is not possible.
+    #[inline]
+    pub(super) fn comes_to_rest(&mut self, shared: &Arc<Shared>) -> bool {
+        if self.poll_idle(shared).is_pending() {
+            return false;
+        }
+        self.forget_ahead();
+        if self.ahead.len() > 0 {
+            return false;
+        }
+        let behind = self.behind;
+        let Some(back) = self.take_behind() else {
+            return true;
+        };
+        let mut file = shared.file();
+        let moved = sys::fs::at_position(file, || file.seek(SeekFrom::Current(back)));
+        if moved.is_err() {
+            self.behind = behind;
+        }
+        moved.is_ok()
     }
 
     /// Takes the seek that must precede the next use of the OS position.

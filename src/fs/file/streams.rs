@@ -55,6 +55,31 @@ impl File {
     }
 }
 
+/// Seeking in two steps, as tokio's trait has it.
+#[cfg(feature = "tokio-io")]
+impl File {
+    /// # Errors
+    ///
+    /// If another seek was started and is not complete.
+    pub(crate) fn start_seek_to(&self, to: SeekFrom) -> io::Result<()> {
+        if self.sought.get().is_some() {
+            return Err(io::Error::other(
+                "another seek of the file is under way: complete it first",
+            ));
+        }
+        self.sought.set(Some(to));
+        Ok(())
+    }
+
+    /// Completes the seek that was started. Without one, it returns the position.
+    pub(crate) fn poll_started_seek(&self, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        let to = self.sought.get().unwrap_or(SeekFrom::Current(0));
+        let position = ready!(self.poll_seek(cx, to));
+        self.sought.set(None);
+        Poll::Ready(position)
+    }
+}
+
 /// Implements the I/O traits for `File` and for `&File`.
 macro_rules! impl_streams {
     ($file:ty) => {

@@ -96,6 +96,12 @@ impl Shared {
         self.lock().error.take()
     }
 
+    /// Returns whether the error of an accepted write is not yet reported.
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.lock().error.is_some()
+    }
+
     /// Accepts as many bytes as there is room for. At least one buffer is not empty.
     #[inline]
     pub(super) fn accept(&self, buffers: &[IoSlice<'_>]) -> Accepted {

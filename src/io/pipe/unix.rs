@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::panic::Location;
 
 use super::{PipeReader, PipeWriter, register};
@@ -144,6 +144,13 @@ macro_rules! impl_as_fd {
         impl AsFd for $end {
             fn as_fd(&self) -> BorrowedFd<'_> {
                 self.source.get_ref().as_fd()
+            }
+        }
+
+        /// Returns the descriptor; panics when it was closed through `AsyncWrite`.
+        impl AsRawFd for $end {
+            fn as_raw_fd(&self) -> RawFd {
+                self.source.get_ref().as_raw_fd()
             }
         }
     };

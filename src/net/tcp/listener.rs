@@ -11,14 +11,16 @@ use futures::Stream;
 
 use super::socket::TcpSocket;
 use super::stream::TcpStream;
+use crate::error::OsError;
 use crate::event_loop::api::handle::{Close, Handle, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::label::Role;
-use crate::net::accept::{Accepted, BACKLOG, accept_one};
-use crate::net::address::{ToAddresses, first_of};
-use crate::net::place::Acceptor;
+use crate::net::accept::{self, Accept, Accepted, Accepts, BACKLOG};
+use crate::net::address::{FirstOf, Resolving, ToAddresses};
+use crate::net::place::{Acceptor, Conn};
 use crate::site::Site;
+use crate::sys::poller::impl_as_source;
 
 /// A TCP socket that accepts connections.
 ///
@@ -99,13 +101,11 @@ impl TcpListener {
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let site = Location::caller();
-        async move {
-            let handle = LoopHandle::current_for("net::TcpListener::bind", Some(site));
-            first_of("bind", target, async |address| {
-                Self::bind_to(&handle, address, site)
-            })
-            .await
-        }
+        let addresses = Resolving::of("net::TcpListener::bind", target, site);
+        FirstOf::new(addresses, |address, site| {
+            Self::bind_to(&LoopHandle::current(), address, site)
+                .map_err(|error| OsError::wrap(error, "bind", address))
+        })
     }
 
     fn bind_to(handle: &LoopHandle, address: SocketAddr, site: Site) -> io::Result<Self> {
@@ -180,14 +180,40 @@ impl TcpListener {
 
     #[doc(hidden)]
     /// Accepts on behalf of the caller at `site`.
-    pub async fn accept_at(&self, site: Site) -> io::Result<(TcpStream, SocketAddr)> {
-        let handle = self.event_loop();
-        let (stream, peer) =
-            accept_one(&self.source, &self.accepted, site, Acceptor::accept).await?;
-        Ok((
-            TcpStream::register(&handle, stream, self.is_tcp, Role::Accepted, site)?,
-            peer,
-        ))
+    pub fn accept_at(
+        &self,
+        site: Site,
+    ) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> {
+        Accept::new(self, site)
+    }
+
+    /// Polls [`accept`](Self::accept). The listener keeps the waker of the last call, so that a
+    /// caller which keeps no future is woken when a connection arrives. Futures of `accept` can
+    /// wait beside it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`accept`](Self::accept).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (_server, peer) = poll_fn(|cx| listener.poll_accept(cx)).await?;
+    ///     assert_eq!(peer, client.local_addr()?);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        accept::poll_accept(self, Location::caller(), cx)
     }
 
     /// Returns an endless stream of connections. Their [`created_at`](Handle::created_at) is the
@@ -195,9 +221,7 @@ impl TcpListener {
     #[track_caller]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming {
-            listener: self,
-            site: Location::caller(),
-            accept: None,
+            accept: Accept::new(self, Location::caller()),
         }
     }
 
@@ -244,7 +268,28 @@ impl TcpListener {
     }
 }
 
+impl Accepts for TcpListener {
+    type Socket = Acceptor;
+    type Raw = (Conn, SocketAddr);
+    type Connection = (TcpStream, SocketAddr);
+
+    fn parts(&self) -> (&Source<Acceptor>, &Accepted) {
+        (&self.source, &self.accepted)
+    }
+
+    fn accept_raw(socket: &Acceptor) -> io::Result<Self::Raw> {
+        socket.accept()
+    }
+
+    fn open(&self, (stream, peer): Self::Raw, site: Site) -> io::Result<Self::Connection> {
+        let handle = self.event_loop();
+        let stream = TcpStream::register(&handle, stream, self.is_tcp, Role::Accepted, site)?;
+        Ok((stream, peer))
+    }
+}
+
 impl_handle!(TcpListener, |this| this.source.handle_core());
+impl_as_source!(TcpListener, |this| this.get_ref());
 
 impl fmt::Debug for TcpListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -253,8 +298,6 @@ impl fmt::Debug for TcpListener {
             .finish_non_exhaustive()
     }
 }
-
-type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>> + 'a>>;
 
 /// The stream of connections of a [`TcpListener`], returned by [`incoming`](TcpListener::incoming).
 /// It never ends, not even after an error.
@@ -276,10 +319,8 @@ type Accept<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)
 /// # }
 /// ```
 pub struct Incoming<'a> {
-    listener: &'a TcpListener,
-    /// The line that created the stream, and so the connections.
-    site: Site,
-    accept: Option<Accept<'a>>,
+    /// The next accept. The line that created the stream is that of the connections.
+    accept: Accept<'a, TcpListener>,
 }
 
 impl Stream for Incoming<'_> {
@@ -287,18 +328,15 @@ impl Stream for Incoming<'_> {
 
     #[inline]
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let (listener, site) = (self.listener, self.site);
-        let accept = self
-            .accept
-            .get_or_insert_with(|| Box::pin(listener.accept_at(site)));
-        let accepted = std::task::ready!(accept.as_mut().poll(cx));
-        self.accept = None;
+        let accepted = std::task::ready!(Pin::new(&mut self.accept).poll(cx));
         Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
     }
 }
 
 impl fmt::Debug for Incoming<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Incoming").field(self.listener).finish()
+        f.debug_tuple("Incoming")
+            .field(self.accept.listener())
+            .finish()
     }
 }

@@ -1,13 +1,16 @@
 //! A TCP socket before it connects or listens.
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::Location;
+use std::time::Duration;
 
 use socket2::Socket;
 
+use super::connect::Attempt;
 use super::keepalive::{Keepalive, set_keepalive};
 use super::listener::TcpListener;
 use super::stream::TcpStream;
@@ -15,6 +18,7 @@ use crate::error::OsError;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::net::place::Place;
 use crate::site::Site;
+use crate::sys::poller::impl_as_source;
 
 /// A TCP socket on which options are set before it connects or listens.
 ///
@@ -36,6 +40,8 @@ use crate::site::Site;
 /// ```
 pub struct TcpSocket {
     socket: Place<Socket>,
+    /// Whether binding sets `SO_REUSEADDR`: not once the caller has.
+    may_linger: Cell<bool>,
 }
 
 impl TcpSocket {
@@ -60,11 +66,14 @@ impl TcpSocket {
 
     /// Creates a socket for a loop.
     pub(super) fn new_on(handle: Option<&LoopHandle>, is_v6: bool) -> io::Result<Self> {
-        let socket = Place::tcp(handle, is_v6)?;
-        Ok(Self { socket })
+        Ok(Self {
+            socket: Place::tcp(handle, is_v6)?,
+            may_linger: Cell::new(true),
+        })
     }
 
-    /// Binds the socket to an address, with `SO_REUSEADDR` set.
+    /// Binds the socket to an address, with `SO_REUSEADDR` set, unless
+    /// [`set_reuseaddr`](Self::set_reuseaddr) was called.
     ///
     /// # Errors
     ///
@@ -79,7 +88,7 @@ impl TcpSocket {
 
     /// Binds without adding the address to an error.
     pub(super) fn bind_plainly(&self, address: SocketAddr) -> io::Result<()> {
-        self.socket.bind(address)
+        self.socket.bind(address, self.may_linger.get())
     }
 
     /// Connects when the returned future is awaited; see [`TcpStream::connect`].
@@ -97,13 +106,7 @@ impl TcpSocket {
     /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
-        let site = Location::caller();
-        async move {
-            let handle = LoopHandle::current_for("net::TcpSocket::connect", Some(site));
-            TcpStream::connect_socket(&handle, self.socket, address, site)
-                .await
-                .map_err(|error| OsError::wrap(error, "connect", address))
-        }
+        Attempt::new(self.socket, address, Location::caller())
     }
 
     /// Listens with a queue for `backlog` unaccepted connections, which the kernel may limit
@@ -143,6 +146,58 @@ impl TcpSocket {
         self.socket.set_reuse_port(reuse)
     }
 
+    /// Sets `SO_REUSEPORT`, by tokio's name of [`set_reuse_port`](Self::set_reuse_port).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`set_reuse_port`](Self::set_reuse_port).
+    pub fn set_reuseport(&self, reuse: bool) -> io::Result<()> {
+        self.set_reuse_port(reuse)
+    }
+
+    /// Returns whether several sockets may listen on the address (`SO_REUSEPORT`).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt`; [`Unsupported`](io::ErrorKind::Unsupported) on platforms
+    /// without this option.
+    pub fn reuseport(&self) -> io::Result<bool> {
+        self.socket.reuse_port()
+    }
+
+    /// Sets `SO_REUSEADDR`, which [`bind`](Self::bind) then leaves as it is.
+    ///
+    /// On Unix it lets an address be bound while connections of a previous listener are in
+    /// `TIME_WAIT`, and is set by default. On Windows it lets a second socket take an address that
+    /// is in use, and is not set by default.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_REUSEADDR)`.
+    pub fn set_reuseaddr(&self, reuse: bool) -> io::Result<()> {
+        self.socket.set_reuse_address(reuse)?;
+        self.may_linger.set(false);
+        Ok(())
+    }
+
+    /// Returns whether `SO_REUSEADDR` is set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_REUSEADDR)`.
+    pub fn reuseaddr(&self) -> io::Result<bool> {
+        self.socket.reuse_address()
+    }
+
+    /// Returns whether an IPv6 socket excludes IPv4 (`IPV6_V6ONLY`).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt`, such as the one for an IPv4 socket.
+    pub fn only_v6(&self) -> io::Result<bool> {
+        self.socket.only_v6()
+    }
+
     /// Sets whether an IPv6 socket excludes IPv4 (`IPV6_V6ONLY`).
     ///
     /// # Errors
@@ -162,6 +217,53 @@ impl TcpSocket {
         self.socket.options().set_nodelay(nodelay)
     }
 
+    /// Returns whether small writes are sent at once (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(TCP_NODELAY)`.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.socket.options().nodelay()
+    }
+
+    /// Returns whether keep-alive probes are on.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_KEEPALIVE)`.
+    pub fn keepalive(&self) -> io::Result<bool> {
+        self.socket.options().keepalive()
+    }
+
+    /// Sets what closing does with unsent bytes; see [`TcpStream::set_linger`]. A listener gives it
+    /// to its connections, on most platforms.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_LINGER)`.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        self.socket.options().set_linger(linger)
+    }
+
+    /// Makes closing discard unsent bytes and reset the connection: a
+    /// [`linger`](Self::set_linger) of zero.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_LINGER)`.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.set_linger(Some(Duration::ZERO))
+    }
+
+    /// Returns the duration set by [`set_linger`](Self::set_linger).
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_LINGER)`.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        self.socket.options().linger()
+    }
+
     /// Sets keep-alive probes; see [`TcpStream::set_keepalive`].
     ///
     /// # Errors
@@ -169,6 +271,33 @@ impl TcpSocket {
     /// The errors of [`TcpStream::set_keepalive`].
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
         set_keepalive(&self.socket.options(), keepalive)
+    }
+
+    /// Returns the size of the kernel's receive buffer. Linux reports twice the size that was set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_RCVBUF)`.
+    pub fn recv_buffer_size(&self) -> io::Result<usize> {
+        self.socket.options().recv_buffer_size()
+    }
+
+    /// Returns the size of the kernel's send buffer. Linux reports twice the size that was set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_SNDBUF)`.
+    pub fn send_buffer_size(&self) -> io::Result<usize> {
+        self.socket.options().send_buffer_size()
+    }
+
+    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_ERROR)`.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.socket.take_error()
     }
 
     /// Sets the size of the kernel's receive buffer.
@@ -198,6 +327,10 @@ impl TcpSocket {
         self.socket.local_addr()
     }
 }
+
+impl_tos!(TcpSocket, |this| this.socket.options());
+
+impl_as_source!(TcpSocket, |this| this.socket.kernel());
 
 impl fmt::Debug for TcpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use socket2::Socket;
 
+use super::connect::Connect;
 use super::keepalive::{Keepalive, set_keepalive};
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{Readiness, Source};
+use crate::io::Source;
 use crate::label::Role;
-use crate::net::address::{ToAddresses, first_of};
+use crate::net::address::ToAddresses;
 use crate::net::place::{Conn, Place, StreamOptions};
-use crate::phase;
 use crate::site::Site;
 use crate::sys;
+use crate::sys::poller::impl_as_source;
 
 /// A TCP connection.
 ///
@@ -94,49 +95,32 @@ impl TcpStream {
 
     #[doc(hidden)]
     /// Connects on behalf of the caller at `site`.
-    pub async fn connect_at(target: impl ToAddresses, site: Site) -> io::Result<Self> {
-        let handle = LoopHandle::current_for("net::TcpStream::connect", Some(site));
-        first_of("connect", target, async |address| {
-            let socket = Place::tcp(Some(&handle), address.is_ipv6())?;
-            Self::connect_socket(&handle, socket, address, site).await
-        })
-        .await
+    pub fn connect_at<T: ToAddresses>(
+        target: T,
+        site: Site,
+    ) -> impl Future<Output = io::Result<Self>> {
+        Connect::new(target, site)
     }
 
-    /// Connects an existing socket.
-    pub(in crate::net) async fn connect_socket(
+    /// Puts a socket on the loop that is connected, or being connected.
+    pub(super) fn of_connect(
         handle: &LoopHandle,
         socket: Place<Socket>,
-        address: SocketAddr,
+        is_connected: bool,
         site: Site,
     ) -> io::Result<Self> {
-        let at_once = match socket.connect(address) {
-            Ok(at_once) => at_once,
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                // An error that is known at once is deferred to the pending phase, as if it had
-                // come from the peer.
-                phase::pending().await;
-                return Err(error);
-            }
-            Err(error) => return Err(error),
-        };
         // A connecting socket becomes writable with the next event, not before.
         let is_in_kernel = !socket.is_in_memory();
-        let source = socket.into_conn().open(handle, at_once, site)?;
-        let stream = Self {
+        let source = socket.into_conn().open(handle, is_connected, site)?;
+        Ok(Self {
             source: source
                 .with_short_as_drained(is_in_kernel)
                 .with_role(Role::Connected),
-        };
-        if !at_once {
-            let connecting = stream.source.note_connect(address);
-            stream.source.writable().await?;
-            drop(connecting);
-            if let Some(error) = stream.take_error()? {
-                return Err(error);
-            }
-        }
-        Ok(stream)
+        })
+    }
+
+    pub(super) fn source(&self) -> &Source<Conn> {
+        &self.source
     }
 
     /// Puts a connected stream on the loop. It may be of another protocol than TCP if its owner
@@ -209,32 +193,6 @@ impl TcpStream {
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
-    }
-
-    /// Waits until the socket is readable: data, EOF or an error.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; no data is lost.
-    pub fn readable(&self) -> Readiness<'_, Conn> {
-        self.source.readable()
-    }
-
-    /// Waits until the socket is writable, or has an error.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; nothing was written.
-    pub fn writable(&self) -> Readiness<'_, Conn> {
-        self.source.writable()
     }
 
     /// Reads without waiting; 0 is EOF.
@@ -457,6 +415,8 @@ impl TcpStream {
 }
 
 impl_async_stream!(TcpStream);
+impl_readiness!(TcpStream, Conn, poll_read_ready, poll_write_ready);
+impl_as_source!(TcpStream, |this| this.get_ref());
 
 impl_handle!(TcpStream, |this| this.source.handle_core());
 

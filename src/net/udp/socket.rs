@@ -3,19 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{self, SocketAddr};
 use std::panic::Location;
 use std::task::{Context, Poll};
 
 use crate::error::OsError;
 use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{Readiness, Source};
-use crate::net::address::{ToAddresses, first_of};
+use crate::io::Source;
+use crate::net::address::{FirstOf, Resolving, ToAddresses};
 use crate::net::place::Packets;
 use crate::net::udp::UdpOptions;
 use crate::site::Site;
-use crate::sys;
+use crate::sys::poller::impl_as_source;
 
 /// A UDP socket.
 ///
@@ -65,14 +65,11 @@ impl UdpSocket {
     /// When the future is awaited and no loop runs on this thread.
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
-        let site = Location::caller();
-        async move {
-            let handle = LoopHandle::current_for("net::UdpSocket::bind", Some(site));
-            first_of("bind", target, async |address| {
-                Self::bind_to(&handle, address, UdpOptions::new(), site)
-            })
-            .await
-        }
+        let addresses = Resolving::of("net::UdpSocket::bind", target, Location::caller());
+        FirstOf::new(addresses, |address, site| {
+            Self::bind_to(&LoopHandle::current(), address, UdpOptions::new(), site)
+                .map_err(|error| OsError::wrap(error, "bind", address))
+        })
     }
 
     /// Creates a bound socket with options that must be set before binding.
@@ -184,25 +181,13 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has not set the peer.
-    pub async fn connect(&self, target: impl ToAddresses) -> io::Result<()> {
-        let socket = self.source.get_ref();
-        first_of("connect", target, async |address| socket.connect(address)).await
-    }
-
-    /// Sends a datagram to the peer.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `send`: no peer is set, the datagram is too long, or
-    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused), which reports that an earlier
-    /// datagram reached no socket.
-    ///
-    /// # Cancel safety
-    ///
-    /// A future that is dropped before it completes has sent nothing.
-    #[must_use = "futures do nothing unless awaited"]
-    pub fn send(&self, datagram: &[u8]) -> impl Future<Output = io::Result<usize>> {
-        self.source.write_with(|socket| socket.send(datagram))
+    #[track_caller]
+    pub fn connect(&self, target: impl ToAddresses) -> impl Future<Output = io::Result<()>> {
+        let addresses = Resolving::new(target, Location::caller());
+        FirstOf::new(addresses, |address, _| {
+            let connected = self.packets().connect(address);
+            connected.map_err(|error| OsError::wrap(error, "connect", address))
+        })
     }
 
     /// Sends a datagram to an address.
@@ -225,65 +210,6 @@ impl UdpSocket {
             .write_with(move |socket| send_to(socket, datagram, address))
     }
 
-    /// Receives a datagram from the peer. Bytes beyond the length of the buffer are discarded.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `recv`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no datagram.
-    #[must_use = "futures do nothing unless awaited"]
-    pub fn recv(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
-        self.source.read_with(|socket| socket.recv(buffer))
-    }
-
-    /// Receives a datagram and returns its length and its sender. Bytes beyond the length of the
-    /// buffer are discarded.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `recvfrom`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no datagram.
-    #[must_use = "futures do nothing unless awaited"]
-    pub fn recv_from(
-        &self,
-        buffer: &mut [u8],
-    ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> {
-        self.source.read_with(|socket| socket.recv_from(buffer))
-    }
-
-    /// Receives without consuming: the next receive returns the same datagram.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `recvfrom`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no datagram.
-    #[must_use = "futures do nothing unless awaited"]
-    pub fn peek_from(
-        &self,
-        buffer: &mut [u8],
-    ) -> impl Future<Output = io::Result<(usize, SocketAddr)>> {
-        self.source.read_with(|socket| socket.peek_from(buffer))
-    }
-
-    /// Sends to the peer without waiting.
-    ///
-    /// # Errors
-    ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
-    /// [`send`](Self::send).
-    pub fn try_send(&self, datagram: &[u8]) -> io::Result<usize> {
-        self.source.get_ref().send(datagram)
-    }
-
     /// Sends to an address without waiting.
     ///
     /// # Errors
@@ -291,32 +217,8 @@ impl UdpSocket {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send_to`](Self::send_to).
     pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
-        send_to(self.source.get_ref(), datagram, address)
-    }
-
-    /// Receives a datagram without waiting.
-    ///
-    /// # Errors
-    ///
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
-    /// [`recv_from`](Self::recv_from).
-    pub fn try_recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.source.try_read_with(|socket| socket.recv_from(buffer))
-    }
-
-    /// Polls [`recv_from`](Self::recv_from). One task at a time may wait this way.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`recv_from`](Self::recv_from).
-    #[inline]
-    pub fn poll_recv_from(
-        &self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
         self.source
-            .poll_read_with(cx, |socket| socket.recv_from(buffer))
+            .try_write_with(|socket| send_to(socket, datagram, address))
     }
 
     /// Polls [`send_to`](Self::send_to). One task at a time may wait this way.
@@ -335,32 +237,6 @@ impl UdpSocket {
             .poll_write_with(cx, |socket| send_to(socket, datagram, address))
     }
 
-    /// Waits until the socket has a datagram or an error.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; no data is lost.
-    pub fn readable(&self) -> Readiness<'_, Packets> {
-        self.source.readable()
-    }
-
-    /// Waits until the send buffer has room.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; nothing was written.
-    pub fn writable(&self) -> Readiness<'_, Packets> {
-        self.source.writable()
-    }
-
     /// Returns the local address.
     ///
     /// # Errors
@@ -377,171 +253,6 @@ impl UdpSocket {
     /// [`NotConnected`](io::ErrorKind::NotConnected) if no peer is set.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().peer_addr()
-    }
-
-    /// Sets whether datagrams may be sent to broadcast addresses.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(SO_BROADCAST)`.
-    pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
-        self.source.get_ref().set_broadcast(broadcast)
-    }
-
-    /// Sets the time to live (TTL) of datagrams, 1 to 255.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; any OS error of
-    /// `setsockopt`.
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        check_range(ttl, 1, "a TTL")?;
-        match self.local_addr()? {
-            SocketAddr::V4(_) => self.source.get_ref().set_ttl_v4(ttl),
-            SocketAddr::V6(_) => self.source.get_ref().set_ttl_v6(ttl),
-        }
-    }
-
-    /// Sets the time to live (TTL) of multicast datagrams, 0 to 255.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; any OS error of
-    /// `setsockopt`.
-    pub fn set_multicast_ttl(&self, ttl: u32) -> io::Result<()> {
-        check_range(ttl, 0, "a multicast TTL")?;
-        let socket = self.source.get_ref().multicast()?;
-        match self.local_addr()? {
-            SocketAddr::V4(_) => socket.set_multicast_ttl_v4(ttl),
-            SocketAddr::V6(_) => socket.set_multicast_hops_v6(ttl),
-        }
-    }
-
-    /// Sets whether multicast datagrams are looped back to this host.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_MULTICAST_LOOP)`.
-    pub fn set_multicast_loop(&self, receive_own: bool) -> io::Result<()> {
-        let socket = self.source.get_ref().multicast()?;
-        match self.local_addr()? {
-            SocketAddr::V4(_) => socket.set_multicast_loop_v4(receive_own),
-            SocketAddr::V6(_) => socket.set_multicast_loop_v6(receive_own),
-        }
-    }
-
-    /// Sets the interface for multicast datagrams by its address.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_MULTICAST_IF)`.
-    pub fn set_multicast_interface_v4(&self, interface: &Ipv4Addr) -> io::Result<()> {
-        self.source
-            .get_ref()
-            .multicast()?
-            .set_multicast_if_v4(interface)
-    }
-
-    /// Sets the interface for multicast datagrams by its index.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IPV6_MULTICAST_IF)`.
-    pub fn set_multicast_interface_v6(&self, interface: u32) -> io::Result<()> {
-        self.source
-            .get_ref()
-            .multicast()?
-            .set_multicast_if_v6(interface)
-    }
-
-    /// Joins a multicast group on the interface with this address. [`Ipv4Addr::UNSPECIFIED`] lets
-    /// the kernel choose the interface.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_ADD_MEMBERSHIP)`.
-    pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.source
-            .get_ref()
-            .multicast()?
-            .join_multicast_v4(group, interface)
-    }
-
-    /// Leaves a multicast group.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_DROP_MEMBERSHIP)`.
-    pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
-        self.source
-            .get_ref()
-            .multicast()?
-            .leave_multicast_v4(group, interface)
-    }
-
-    /// Joins a multicast group on the interface with this index; 0 lets the kernel choose the
-    /// interface.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IPV6_ADD_MEMBERSHIP)`.
-    pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.source
-            .get_ref()
-            .multicast()?
-            .join_multicast_v6(group, interface)
-    }
-
-    /// Leaves a multicast group.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IPV6_DROP_MEMBERSHIP)`.
-    pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
-        self.source
-            .get_ref()
-            .multicast()?
-            .leave_multicast_v6(group, interface)
-    }
-
-    /// Joins a multicast group for datagrams of one sender only.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_ADD_SOURCE_MEMBERSHIP)`;
-    /// [`Unsupported`](io::ErrorKind::Unsupported) on DragonFly BSD, NetBSD and OpenBSD.
-    pub fn join_multicast_from_v4(
-        &self,
-        source: &Ipv4Addr,
-        group: &Ipv4Addr,
-        interface: &Ipv4Addr,
-    ) -> io::Result<()> {
-        sys::socket::join_from(
-            &self.source.get_ref().multicast()?,
-            source,
-            group,
-            interface,
-        )
-    }
-
-    /// Leaves a multicast group that was joined for one sender.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_DROP_SOURCE_MEMBERSHIP)`;
-    /// [`Unsupported`](io::ErrorKind::Unsupported) on DragonFly BSD, NetBSD and OpenBSD.
-    pub fn leave_multicast_from_v4(
-        &self,
-        source: &Ipv4Addr,
-        group: &Ipv4Addr,
-        interface: &Ipv4Addr,
-    ) -> io::Result<()> {
-        sys::socket::leave_from(
-            &self.source.get_ref().multicast()?,
-            source,
-            group,
-            interface,
-        )
     }
 
     /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
@@ -581,15 +292,10 @@ fn send_to(socket: &Packets, datagram: &[u8], address: SocketAddr) -> io::Result
         })
 }
 
-fn check_range(value: u32, least: u32, what: &str) -> io::Result<()> {
-    if (least..=255).contains(&value) {
-        return Ok(());
-    }
-    let text = format!("{value} is not {what}: {least} to 255");
-    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
-}
-
 impl_handle!(UdpSocket, |this| this.source.handle_core());
+impl_datagrams!(UdpSocket, SocketAddr, Packets::recv_from);
+impl_readiness!(UdpSocket, Packets, poll_recv_ready, poll_send_ready);
+impl_as_source!(UdpSocket, |this| this.get_ref());
 
 impl fmt::Debug for UdpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

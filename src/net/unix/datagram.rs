@@ -1,17 +1,19 @@
 //! Unix sockets: datagrams.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
 use std::panic::Location;
+use std::task::{Context, Poll};
 
 use socket2::{Domain, Socket, Type};
 
-use super::name::{RemoveOnDrop, SocketName, name_of};
-use crate::event_loop::api::handle::{Close, impl_handle};
+use super::name::{RemoveOnDrop, SocketName};
+use crate::event_loop::api::handle::Close;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{Readiness, Source};
+use crate::io::Source;
 use crate::site::Site;
 use crate::sys;
 
@@ -91,57 +93,13 @@ impl UnixDatagram {
         Self::register(&LoopHandle::current(), socket, Location::caller())
     }
 
-    /// Creates two connected sockets.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `socketpair`.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
     #[inline]
-    pub fn pair() -> io::Result<(Self, Self)> {
-        let (one, other) = net::UnixDatagram::pair()?;
-        let (handle, site) = (LoopHandle::current(), Location::caller());
-        let (one, other) = (
-            Self::adopt(&handle, one, site)?,
-            Self::adopt(&handle, other, site)?,
-        );
-        one.source.pair_with(&other.source);
-        Ok((one, other))
-    }
-
-    /// Registers a socket of the standard library with the running loop, in non-blocking mode. Its
-    /// path is not removed.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering the descriptor with the poller.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    #[inline]
-    pub fn from_std(socket: net::UnixDatagram) -> io::Result<Self> {
-        let (handle, site) = (LoopHandle::current(), Location::caller());
-        handle
-            .core()
-            .note_outside("a socket of the standard library", site);
-        Self::adopt(&handle, socket, site)
+    fn register(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
+        Self::adopt(handle, OwnedFd::from(socket).into(), site)
     }
 
     #[inline]
     fn adopt(handle: &LoopHandle, socket: net::UnixDatagram, site: Site) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Self::register(handle, OwnedFd::from(socket).into(), site)
-    }
-
-    #[inline]
-    fn register(handle: &LoopHandle, socket: Socket, site: Site) -> io::Result<Self> {
-        let socket = net::UnixDatagram::from(OwnedFd::from(socket));
         Ok(Self {
             source: Source::new_stream(handle, socket, true, site)?,
             path: RemoveOnDrop(None),
@@ -163,19 +121,6 @@ impl UnixDatagram {
         connected.map_err(|error| name.explain(error, "connect"))
     }
 
-    /// Sends a datagram to the peer.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `send`.
-    ///
-    /// # Cancel safety
-    ///
-    /// A future that is dropped before it completes has sent nothing.
-    pub async fn send(&self, datagram: &[u8]) -> io::Result<usize> {
-        self.source.write_with(|socket| socket.send(datagram)).await
-    }
-
     /// Sends a datagram to a name.
     ///
     /// # Errors
@@ -185,78 +130,43 @@ impl UnixDatagram {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has sent nothing.
-    pub async fn send_to(&self, datagram: &[u8], name: impl Into<SocketName>) -> io::Result<usize> {
+    #[must_use = "futures do nothing unless awaited"]
+    pub fn send_to(
+        &self,
+        datagram: &[u8],
+        name: impl Into<SocketName>,
+    ) -> impl Future<Output = io::Result<usize>> {
         let name = name.into();
-        let explain = |error| name.explain(error, "send_to");
-        let address = name.address().map_err(explain)?;
-        let send =
-            |socket: &net::UnixDatagram| socket2::SockRef::from(socket).send_to(datagram, &address);
-        self.source.write_with(send).await.map_err(explain)
+        self.source
+            .write_with(move |socket| send_to(socket, datagram, &name))
     }
 
-    /// Receives a datagram. Bytes beyond the length of the buffer are discarded.
+    /// Sends a datagram to a name without waiting.
     ///
     /// # Errors
     ///
-    /// Any OS error of `recv`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no datagram.
-    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.source.read_with(|socket| socket.recv(buffer)).await
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer or the queue of the receiver is
+    /// full; otherwise as [`send_to`](Self::send_to).
+    pub fn try_send_to(&self, datagram: &[u8], name: impl Into<SocketName>) -> io::Result<usize> {
+        let name = name.into();
+        self.source
+            .try_write_with(|socket| send_to(socket, datagram, &name))
     }
 
-    /// Receives a datagram and the name of its sender, if it has one.
+    /// Polls [`send_to`](Self::send_to). One task at a time may wait this way.
     ///
     /// # Errors
     ///
-    /// Any OS error of `recvfrom`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no datagram.
-    pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<SocketName>)> {
-        let (length, address) = self
-            .source
-            .read_with(|socket| socket.recv_from(buffer))
-            .await?;
-        Ok((length, name_of(Ok(address))?))
-    }
-
-    /// Returns the name of the socket; `None` if it has none.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockname`.
-    pub fn local_name(&self) -> io::Result<Option<SocketName>> {
-        name_of(self.get_ref().local_addr())
-    }
-
-    /// Waits until the socket has a datagram or an error.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; no data is lost.
-    pub fn readable(&self) -> Readiness<'_, net::UnixDatagram> {
-        self.source.readable()
-    }
-
-    /// Waits until the send buffer has room.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; nothing was written.
-    pub fn writable(&self) -> Readiness<'_, net::UnixDatagram> {
-        self.source.writable()
+    /// The errors of [`send_to`](Self::send_to).
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        datagram: &[u8],
+        name: impl Into<SocketName>,
+    ) -> Poll<io::Result<usize>> {
+        let name = name.into();
+        self.source
+            .poll_write_with(cx, |socket| send_to(socket, datagram, &name))
     }
 
     /// Closes the socket at once and removes its path. The close completes in the closing phase;
@@ -266,14 +176,42 @@ impl UnixDatagram {
         self.source.close()
     }
 
-    /// Returns the socket of the standard library, for options without a method here.
-    #[must_use]
-    pub fn get_ref(&self) -> &net::UnixDatagram {
-        self.source.get_ref()
+    fn into_source(mut self) -> Source<net::UnixDatagram> {
+        self.path.keep();
+        self.source
     }
 }
 
-impl_handle!(UnixDatagram, |this| this.source.handle_core());
+/// Sends a datagram. An error includes the name, except `WouldBlock`, after which the call is
+/// repeated.
+fn send_to(socket: &net::UnixDatagram, datagram: &[u8], name: &SocketName) -> io::Result<usize> {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    let send = |address| socket2::SockRef::from(socket).send_to(datagram, &address);
+    let sent = name.address().and_then(send);
+    sent.map_err(|error| match error.kind() {
+        Interrupted | WouldBlock => error,
+        _ => name.explain(error, "send_to"),
+    })
+}
+
+/// Receives a datagram and the name of its sender, if it has one.
+fn recv_from(
+    socket: &net::UnixDatagram,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Option<SocketName>)> {
+    let (length, sender) = socket.recv_from(buffer)?;
+    Ok((length, SocketName::of(&sender)))
+}
+
+impl_unix_socket!(UnixDatagram, net::UnixDatagram);
+impl_unix_peer!(UnixDatagram, net::UnixDatagram);
+impl_datagrams!(UnixDatagram, Option<SocketName>, recv_from);
+impl_readiness!(
+    UnixDatagram,
+    net::UnixDatagram,
+    poll_recv_ready,
+    poll_send_ready
+);
 
 impl fmt::Debug for UnixDatagram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,16 +6,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
 use std::panic::Location;
+use std::task::{Context, Poll};
 
 use socket2::{Domain, Type};
 
-use super::name::{RemoveOnDrop, SocketName, name_of};
+use super::name::{RemoveOnDrop, SocketName};
 use super::stream::UnixStream;
-use crate::event_loop::api::handle::{Close, Handle, impl_handle};
+use crate::event_loop::api::handle::{Close, Handle};
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::label::Role;
-use crate::net::accept::{Accepted, BACKLOG, accept_one};
+use crate::net::accept::{self, Accept, Accepted, Accepts, BACKLOG};
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::Interest;
@@ -36,7 +37,7 @@ use crate::sys::poller::Interest;
 ///     let path = std::env::temp_dir().join(format!("doc-{}.socket", std::process::id()));
 ///     let listener = UnixListener::bind(&path)?;
 ///     let client = UnixStream::connect(&path).await?;
-///     let server = listener.accept().await?;
+///     let (server, _peer) = listener.accept().await?;
 ///     drop((client, server));
 ///     listener.close().await; // removes the path
 ///     assert!(!path.exists());
@@ -85,12 +86,12 @@ impl UnixListener {
         // From here on, this handle removes the path.
         let path = RemoveOnDrop::of(name);
         socket.listen(i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
-        let mut listener = Self::register(handle, OwnedFd::from(socket).into(), site)?;
+        let mut listener = Self::adopt(handle, OwnedFd::from(socket).into(), site)?;
         listener.path = path;
         Ok(listener)
     }
 
-    fn register(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
+    fn adopt(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
         sys::socket::keep_reserve();
         Ok(Self {
             source: Source::new_at(handle, listener, Interest::Read, site)?,
@@ -99,28 +100,8 @@ impl UnixListener {
         })
     }
 
-    /// Registers a listener of the standard library with the running loop, in non-blocking mode.
-    /// Its path is not removed.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering the descriptor with the poller.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    #[inline]
-    pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let (handle, site) = (LoopHandle::current(), Location::caller());
-        handle
-            .core()
-            .note_outside("a socket of the standard library", site);
-        Self::register(&handle, listener, site)
-    }
-
-    /// Accepts a connection. It waits in the poll phase, once the returned future is awaited.
+    /// Accepts a connection, and returns it with the name of the peer, which most peers do not
+    /// have. It waits in the poll phase, once the returned future is awaited.
     ///
     /// # Errors
     ///
@@ -130,8 +111,23 @@ impl UnixListener {
     ///
     /// Dropping the future loses no connection.
     #[track_caller]
-    pub fn accept(&self) -> impl Future<Output = io::Result<UnixStream>> {
+    pub fn accept(&self) -> impl Future<Output = io::Result<(UnixStream, Option<SocketName>)>> {
         self.accept_at(Location::caller())
+    }
+
+    /// Polls [`accept`](Self::accept). The listener keeps the waker of the last call, so that a
+    /// caller which keeps no future is woken when a connection arrives. Futures of `accept` can
+    /// wait beside it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`accept`](Self::accept).
+    #[track_caller]
+    pub fn poll_accept(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<(UnixStream, Option<SocketName>)>> {
+        accept::poll_accept(self, Location::caller(), cx)
     }
 
     #[doc(hidden)]
@@ -143,24 +139,11 @@ impl UnixListener {
 
     #[doc(hidden)]
     /// Accepts on behalf of the caller at `site`.
-    pub async fn accept_at(&self, site: Site) -> io::Result<UnixStream> {
-        let handle = self.event_loop();
-        let accept = |listener: &net::UnixListener| {
-            let (stream, _) = listener.accept()?;
-            stream.set_nonblocking(true)?;
-            Ok(stream)
-        };
-        let stream = accept_one(&self.source, &self.accepted, site, accept).await?;
-        UnixStream::register(&handle, stream, Role::Accepted, site)
-    }
-
-    /// Returns the name that the listener is bound to; `None` if it has none.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockname`.
-    pub fn local_name(&self) -> io::Result<Option<SocketName>> {
-        name_of(self.get_ref().local_addr())
+    pub fn accept_at(
+        &self,
+        site: Site,
+    ) -> impl Future<Output = io::Result<(UnixStream, Option<SocketName>)>> {
+        Accept::new(self, site)
     }
 
     /// Closes the listener at once and removes its path. The close completes in the closing phase;
@@ -170,14 +153,34 @@ impl UnixListener {
         self.source.close()
     }
 
-    /// Returns the socket of the standard library, for options without a method here.
-    #[must_use]
-    pub fn get_ref(&self) -> &net::UnixListener {
-        self.source.get_ref()
+    fn into_source(mut self) -> Source<net::UnixListener> {
+        self.path.keep();
+        self.source
     }
 }
 
-impl_handle!(UnixListener, |this| this.source.handle_core());
+impl Accepts for UnixListener {
+    type Socket = net::UnixListener;
+    type Raw = (net::UnixStream, net::SocketAddr);
+    type Connection = (UnixStream, Option<SocketName>);
+
+    fn parts(&self) -> (&Source<net::UnixListener>, &Accepted) {
+        (&self.source, &self.accepted)
+    }
+
+    fn accept_raw(socket: &net::UnixListener) -> io::Result<Self::Raw> {
+        let (stream, peer) = socket.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok((stream, peer))
+    }
+
+    fn open(&self, (stream, peer): Self::Raw, site: Site) -> io::Result<Self::Connection> {
+        let stream = UnixStream::register(&self.event_loop(), stream, Role::Accepted, site)?;
+        Ok((stream, SocketName::of(&peer)))
+    }
+}
+
+impl_unix_socket!(UnixListener, net::UnixListener);
 
 impl fmt::Debug for UnixListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -66,7 +66,7 @@ impl SocketName {
         OsError::wrap(error, operation, self.clone())
     }
 
-    fn of(address: &net::SocketAddr) -> Option<Self> {
+    pub(super) fn of(address: &net::SocketAddr) -> Option<Self> {
         let path = address
             .as_pathname()
             .map(|path| Self::Path(path.to_owned()));
@@ -108,6 +108,11 @@ impl RemoveOnDrop {
             SocketName::Path(path) => Self(Some(std::path::absolute(&path).unwrap_or(path))),
             SocketName::Abstract(_) => Self(None),
         }
+    }
+
+    /// Leaves the path where it is.
+    pub(super) fn keep(&mut self) {
+        self.0 = None;
     }
 }
 

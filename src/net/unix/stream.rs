@@ -2,18 +2,17 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io;
-use std::net::Shutdown;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net;
 use std::panic::Location;
 
 use socket2::{Domain, Type};
 
-use super::name::{SocketName, name_of};
-use crate::event_loop::api::handle::{Close, impl_handle};
+use super::name::SocketName;
+use crate::event_loop::api::handle::Close;
 use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::{Readiness, Source};
+use crate::io::Source;
 use crate::label::Role;
 use crate::phase;
 use crate::site::Site;
@@ -122,28 +121,6 @@ impl UnixStream {
         Self::register(handle, stream, Role::Connected, site)
     }
 
-    /// Creates two connected streams.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `socketpair`.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    #[inline]
-    pub fn pair() -> io::Result<(Self, Self)> {
-        let (one, other) = net::UnixStream::pair()?;
-        let (handle, site) = (LoopHandle::current(), Location::caller());
-        let (one, other) = (
-            Self::adopt(&handle, one, site)?,
-            Self::adopt(&handle, other, site)?,
-        );
-        one.source.pair_with(&other.source);
-        Ok((one, other))
-    }
-
     #[inline]
     pub(super) fn register(
         handle: &LoopHandle,
@@ -157,35 +134,13 @@ impl UnixStream {
         })
     }
 
-    /// Registers a stream of the standard library with the running loop, in non-blocking mode.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering the descriptor with the poller.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    #[inline]
-    pub fn from_std(stream: net::UnixStream) -> io::Result<Self> {
-        let (handle, site) = (LoopHandle::current(), Location::caller());
-        handle
-            .core()
-            .note_outside("a socket of the standard library", site);
-        Self::adopt(&handle, stream, site)
-    }
-
     #[inline]
     fn adopt(handle: &LoopHandle, stream: net::UnixStream, site: Site) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
         Self::register(handle, stream, Role::Unknown, site)
     }
 
-    /// Deregisters the stream and returns it. It stays in non-blocking mode.
-    #[must_use]
-    pub fn into_std(self) -> net::UnixStream {
-        self.source.into_inner()
+    fn into_source(self) -> Source<net::UnixStream> {
+        self.source
     }
 
     /// Sends bytes together with open descriptors, such as sockets, files and pipes. The receiver
@@ -223,9 +178,11 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// Any OS error of `recvmsg`. If the kernel had to drop descriptors because the process is out
-    /// of them, an error reports it: the bytes are in `buffer`, the descriptors that fitted are in
-    /// `descriptors`, and the others are lost.
+    /// Any OS error of `recvmsg`. If the kernel had to drop descriptors, because the process is out
+    /// of them or because the message brought more than there is room for, an error reports it: the
+    /// bytes are in `buffer`, the descriptors that fitted are in `descriptors`, and the others are
+    /// lost. There is room for all descriptors of a message, and for the credentials of its sender
+    /// (`SO_PASSCRED`).
     ///
     /// # Cancel safety
     ///
@@ -255,55 +212,11 @@ impl UnixStream {
         })
     }
 
-    /// Returns the local name; `None` if the socket has none.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockname`.
-    pub fn local_name(&self) -> io::Result<Option<SocketName>> {
-        name_of(self.get_ref().local_addr())
-    }
-
-    /// Returns the name of the peer; `None` if it has none.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getpeername`.
-    pub fn peer_name(&self) -> io::Result<Option<SocketName>> {
-        name_of(self.get_ref().peer_addr())
-    }
-
     #[doc(hidden)]
     /// Returns whether the loop knows that the peer has closed both directions.
     #[allow(dead_code, reason = "called by the layer for Node only")]
     pub fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
-    }
-
-    /// Waits until the socket is readable: data, EOF or an error.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; no data is lost.
-    pub fn readable(&self) -> Readiness<'_, net::UnixStream> {
-        self.source.readable()
-    }
-
-    /// Waits until the socket is writable, or has an error.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future deregisters its waker; nothing was written.
-    pub fn writable(&self) -> Readiness<'_, net::UnixStream> {
-        self.source.writable()
     }
 
     /// Reads without waiting; 0 is EOF.
@@ -326,45 +239,39 @@ impl UnixStream {
         self.source.try_write(buffer)
     }
 
-    /// Shuts down one direction or both.
+    /// Reads without waiting into several buffers; see [`try_read`](Self::try_read).
     ///
     /// # Errors
     ///
-    /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.get_ref().shutdown(how)
+    /// The errors of [`try_read`](Self::try_read).
+    pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.source.try_read_vectored(buffers)
     }
 
-    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
+    /// Writes several buffers without waiting; see [`try_write`](Self::try_write).
     ///
     /// # Errors
     ///
-    /// Any OS error of `getsockopt(SO_ERROR)`.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.get_ref().take_error()
+    /// The errors of [`try_write`](Self::try_write).
+    pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.source.try_write_vectored(buffers)
     }
 
     /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
     pub fn close_now(self) -> Close {
         self.source.close()
     }
-
-    /// Returns the socket of the standard library, for options without a method here.
-    #[must_use]
-    pub fn get_ref(&self) -> &net::UnixStream {
-        self.source.get_ref()
-    }
 }
 
+impl_unix_socket!(UnixStream, net::UnixStream);
+impl_unix_peer!(UnixStream, net::UnixStream);
 impl_async_stream!(UnixStream);
-
-impl_handle!(UnixStream, |this| this.source.handle_core());
-
-impl AsFd for UnixStream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.get_ref().as_fd()
-    }
-}
+impl_readiness!(
+    UnixStream,
+    net::UnixStream,
+    poll_read_ready,
+    poll_write_ready
+);
 
 impl fmt::Debug for UnixStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

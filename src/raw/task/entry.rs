@@ -36,8 +36,8 @@ impl<L: Local> Entry<L> {
         let vtable = self.meta().waker_vtable.get();
         // SAFETY: the parts are those of a waker that `async_task` made for this task. Such a waker
         // is a pointer to the task, and stays valid as long as the memory of the task. That is not
-        // freed while the future, which is a part of it, is alive. It is not counted, and therefore
-        // never dropped.
+        // freed while the future, which is a part of it, is alive, nor while there is a handle. It
+        // is not counted, and therefore never dropped.
         ManuallyDrop::new(unsafe { Waker::new(self.waker_data(), vtable) })
     }
 

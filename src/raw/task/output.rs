@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{Entry, Local, Meta, Payload, State};
-use crate::raw::nesting::{drop_flat_unbound, forget_lifetime};
+use crate::raw::bound::Stays;
+use crate::raw::nesting::drop_flat;
 
 /// Awaits the output of a task on its owner thread. It takes one word.
-pub(crate) struct Output<T, L: Local> {
+pub(crate) struct Output<T: 'static, L: Local> {
     task: ManuallyDrop<Handle<T, L>>,
-    /// Makes the type neither `Send` nor `Sync`: it stays on the owner thread.
-    _local: PhantomData<*const ()>,
+    /// It stays on the owner thread.
+    _local: Stays,
 }
 
 /// The handle of `async_task`. Its `Drop` would cancel the task, so it is always
@@ -28,7 +29,7 @@ impl<T, L: Local> Output<T, L> {
         }
     }
 
-    fn meta(&self) -> &Meta<L> {
+    pub(super) fn meta(&self) -> &Meta<L> {
         self.task.metadata()
     }
 
@@ -78,6 +79,10 @@ impl<T, L: Local> Output<T, L> {
                 waker.wake_by_ref();
                 Poll::Pending
             }
+            State::DropPanicked => {
+                self.meta().state.set(State::Taken);
+                Poll::Ready(self.local().take_kept().map(Err))
+            }
             State::Cancelled | State::Taken => Poll::Ready(None),
         }
     }
@@ -116,16 +121,22 @@ impl<T, L: Local> Drop for Output<T, L> {
         let task = unsafe { ManuallyDrop::take(&mut self.task) };
         match task.metadata().state.get() {
             State::Cancelled | State::Taken => task.detach(),
-            State::Alive | State::Ended => let_go(task),
+            State::Alive | State::Ended | State::DropPanicked => let_go(task),
         }
     }
 }
 
 /// Drops the handle of a task that has an output or will have one.
 #[inline(never)]
-fn let_go<T, L: Local>(task: Handle<T, L>) {
+fn let_go<T: 'static, L: Local>(task: Handle<T, L>) {
     let meta = task.metadata();
     meta.is_detached.set(true);
+    if meta.state.get() == State::DropPanicked {
+        if let Some(payload) = meta.local.take_kept() {
+            meta.report(payload);
+        }
+        return task.detach();
+    }
     let is_alive = meta.state.get() == State::Alive;
     let own_waker = is_alive.then(|| Entry::of(meta).counted_waker());
     // The awaiter is dropped last: its drop is user code and may panic.
@@ -133,14 +144,12 @@ fn let_go<T, L: Local>(task: Handle<T, L>) {
     if is_alive {
         return task.detach();
     }
-    let output = Unseen(Some(task));
     // The output may own the handle of another task, and so on: the drop must not recurse deeply.
-    // SAFETY: the output of a task is `'static`, as `spawn_local` requires.
-    unsafe { drop_flat_unbound(output) };
+    drop_flat(Unseen(Some(task)));
 }
 
 /// The output, as a handle, of a completed task that no caller will receive.
-struct Unseen<T, L: Local>(Option<Handle<T, L>>);
+struct Unseen<T: 'static, L: Local>(Option<Handle<T, L>>);
 
 impl<T, L: Local> Drop for Unseen<T, L> {
     fn drop(&mut self) {
@@ -154,8 +163,6 @@ impl<T, L: Local> Drop for Unseen<T, L> {
         }
         // The wake of the awaiter drops the handle: `async_task` does not have the output yet.
         let output = Self(Some(task));
-        // SAFETY: the output of a task is `'static`, as `spawn_local` requires.
-        let output = unsafe { forget_lifetime(output) };
         L::later(Box::new(|| drop(output)));
     }
 }

@@ -23,6 +23,8 @@ struct World {
     queue: Mutex<Vec<Runnable<Task>>>,
     /// The texts of the panics that no handle returned.
     unhandled: Mutex<Vec<String>>,
+    /// The panics that are kept for handles, by the address of their task.
+    kept: Mutex<Vec<(usize, Payload)>>,
     /// Whether a report panics, too.
     unhandled_panics: AtomicBool,
     spawned: AtomicUsize,
@@ -46,6 +48,10 @@ impl Local for Task {
         world.queue.lock().unwrap().push(runnable);
     }
 
+    fn schedule_again(runnable: Runnable<Self>) {
+        Self::schedule(runnable);
+    }
+
     fn unhandled(&self, _: u32, payload: Payload) {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.unwrap_or("something").to_owned();
@@ -53,6 +59,18 @@ impl Local for Task {
         if self.0.unhandled_panics.load(Ordering::Relaxed) {
             panic_any("a report");
         }
+    }
+
+    fn keep(&self, payload: Payload) {
+        let address = std::ptr::from_ref(self).addr();
+        self.0.kept.lock().unwrap().push((address, payload));
+    }
+
+    fn take_kept(&self) -> Option<Payload> {
+        let address = std::ptr::from_ref(self).addr();
+        let mut kept = self.0.kept.lock().unwrap();
+        let at = kept.iter().position(|(task, _)| *task == address)?;
+        Some(kept.swap_remove(at).1)
     }
 
     fn ended(&self, _: u32) {

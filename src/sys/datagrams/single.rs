@@ -21,6 +21,11 @@ mod platform {
     }
 
     #[inline(always)]
+    pub(crate) fn peek(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
+        socket.peek(buffer)
+    }
+
+    #[inline(always)]
     pub(crate) fn peek_from(
         socket: &UdpSocket,
         buffer: &mut [u8],
@@ -34,6 +39,7 @@ mod platform {
 mod platform {
     use super::{SocketAddr, UdpSocket, io};
     use crate::sys::datagrams::one_by_one::receive_one;
+    use windows_sys::Win32::Networking::WinSock::MSG_PEEK;
 
     pub(crate) fn recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
         receive_one(socket, buffer, 0).map(|head| head.length)
@@ -46,15 +52,15 @@ mod platform {
         with_sender(socket, buffer, 0)
     }
 
+    pub(crate) fn peek(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
+        receive_one(socket, buffer, MSG_PEEK).map(|head| head.length)
+    }
+
     pub(crate) fn peek_from(
         socket: &UdpSocket,
         buffer: &mut [u8],
     ) -> io::Result<(usize, SocketAddr)> {
-        with_sender(
-            socket,
-            buffer,
-            windows_sys::Win32::Networking::WinSock::MSG_PEEK,
-        )
+        with_sender(socket, buffer, MSG_PEEK)
     }
 
     fn with_sender(
@@ -68,7 +74,7 @@ mod platform {
     }
 }
 
-pub(crate) use platform::{peek_from, recv, recv_from};
+pub(crate) use platform::{peek, peek_from, recv, recv_from};
 
 /// Receives until the result is one of a receive. On Windows, a receive fails when an earlier send
 /// was answered by an ICMP message, though datagrams can be received.

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use polling::{AsSource, PollMode};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
@@ -16,22 +16,9 @@ use rustix::time::{
 
 #[cfg(feature = "test-util")]
 use crate::sys::poller::Event;
-use crate::sys::poller::events::{Events, Report};
-use crate::sys::poller::{BackendFd, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
-
-/// Whether EOF is an event of its own, so that a short read proves that no data is left.
-pub(crate) const REPORTS_END: bool = true;
-/// Whether an interest is one-shot, so that each wait has to register it again.
-pub(crate) const NEEDS_REARM: bool = false;
-/// Whether urgent data is an event of its own.
-pub(crate) const REPORTS_PRIORITY: bool = true;
-/// Whether a hang-up is an event of its own.
-pub(crate) const REPORTS_HANG_UP: bool = true;
-/// Whether an event reports that this end has shut down reading.
-#[cfg(feature = "net")]
-pub(crate) const REPORTS_OWN_SHUTDOWN: bool = true;
-/// Whether [`Poller::set_timer`] works.
-pub(crate) const HAS_TIMER: bool = true;
+use crate::sys::poller::events::Report;
+use crate::sys::poller::selector::{Kernel, Selector};
+use crate::sys::poller::{Interest, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
 
 /// The epoll flags of the level-triggered events.
 const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
@@ -53,21 +40,28 @@ const BOTH: epoll::EventFlags = READ.union(epoll::EventFlags::OUT);
 /// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers
 /// are left: they hold weak references. If a thread is just writing to the eventfd, that thread
 /// closes both.
-pub(in crate::sys) struct Kernel {
-    pub(in crate::sys) poller: polling::Poller,
+pub(in crate::sys) struct Shared {
+    poller: polling::Poller,
     event_fd: OwnedFd,
 }
 
 /// The kernel objects of a loop.
-pub(crate) struct Poller {
-    pub(in crate::sys) kernel: Arc<Kernel>,
+pub(in crate::sys) struct Queue {
+    kernel: Arc<Shared>,
     /// The timerfd, created when the timer is first set.
     timer: OnceCell<OwnedFd>,
-    pub(in crate::sys) maker: Maker,
 }
 
-impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
+impl Selector for Queue {
+    const REPORTS_END: bool = true;
+    const REPORTS_PRIORITY: bool = true;
+    const REPORTS_HANG_UP: bool = true;
+    const HAS_TIMER: bool = true;
+
+    type Kernel = Shared;
+    type Event = epoll::Event;
+
+    fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // SAFETY: a source must be deleted before it is dropped. The kernel deletes the eventfd
@@ -77,16 +71,17 @@ impl Poller {
             poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
         }
         Ok(Self {
-            kernel: Arc::new(Kernel { poller, event_fd }),
+            kernel: Arc::new(Shared { poller, event_fd }),
             timer: OnceCell::new(),
-            maker: Maker::this_process(),
         })
     }
 
-    /// Replaces the kernel objects that are shared with the parent, in a child after `fork`. The
-    /// descriptors keep their numbers, so holders of a number get the new object. Only the notifier
-    /// is registered afterwards.
-    pub(crate) fn reinit(&self) -> io::Result<()> {
+    fn kernel(&self) -> &Arc<Shared> {
+        &self.kernel
+    }
+
+    /// The descriptors keep their numbers, so holders of a number get the new object.
+    fn reinit(&self) -> io::Result<()> {
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let data = epoll::EventData::new_u64(NOTIFY_KEY as u64);
@@ -97,29 +92,10 @@ impl Poller {
             replace(timer.as_fd(), &new_timer()?)?;
             add_timer(&queue, timer)?;
         }
-        replace(self.kernel.poller.as_fd(), &queue)?;
-        self.maker.take_over();
-        Ok(())
+        replace(self.kernel.poller.as_fd(), &queue)
     }
 
-    pub(crate) fn notifier(&self) -> Notifier {
-        Notifier {
-            kernel: Arc::downgrade(&self.kernel),
-        }
-    }
-
-    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        self.kernel.poller.as_fd()
-    }
-
-    /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
-    /// a wait and belongs to no source.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `timerfd_create` and `epoll_ctl`, when the timer is first set.
-    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
-        self.maker.check()?;
+    fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
         let timer = match (self.timer.get(), delay) {
             (Some(timer), _) => timer,
             (None, None) => return Ok(()),
@@ -138,21 +114,9 @@ impl Poller {
         Ok(())
     }
 
-    /// Registers the source, edge-triggered, once for its life.
-    ///
     /// `polling` cannot request `EPOLLRDHUP`. Without it, EOF that arrives with the last bytes
     /// would be no event, and every short read would need another read to find out.
-    ///
-    /// # Safety
-    ///
-    /// `source` must be deleted before it is dropped.
-    pub(in crate::sys) unsafe fn add(
-        &self,
-        source: &impl AsSource,
-        key: usize,
-        interest: Interest,
-    ) -> io::Result<()> {
-        self.maker.check()?;
+    unsafe fn add(&self, source: &impl AsSource, key: usize, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(key as u64);
         let flags = match interest {
             Interest::Read => READ,
@@ -166,9 +130,7 @@ impl Poller {
         )?)
     }
 
-    /// Registers a source for both directions that was registered for reading.
-    pub(in crate::sys) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
-        self.maker.check()?;
+    fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
         let data = epoll::EventData::new_u64(key as u64);
         Ok(epoll::modify(
             &self.kernel.poller,
@@ -178,31 +140,13 @@ impl Poller {
         )?)
     }
 
-    /// Does nothing: an edge-triggered registration reports every change.
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "the signature is shared with the backends that have something to do"
-    )]
-    pub(in crate::sys) fn rearm(
-        &self,
-        _: &impl AsSource,
-        _: usize,
-        _: bool,
-        _: bool,
-    ) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Registers a source for `events`, level-triggered, or changes its registration.
-    pub(in crate::sys) fn set_level(
+    fn set_level(
         &self,
         source: &impl AsSource,
         key: usize,
         events: PollEvents,
         is_new: bool,
     ) -> io::Result<()> {
-        self.maker.check()?;
         let data = epoll::EventData::new_u64(key as u64);
         let flags = FLAGS
             .into_iter()
@@ -216,23 +160,14 @@ impl Poller {
         Ok(())
     }
 
-    pub(in crate::sys) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
-        if self.maker.is_parent() {
-            // The call would deregister it from the parent's poller.
-            return Ok(());
-        }
+    fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         self.kernel.poller.delete(source.source())
     }
 
-    /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds, rounded up
-    /// to milliseconds; `None` waits for ever.
-    ///
-    /// # Errors
-    ///
-    /// `Interrupted` if a signal ended the wait; otherwise any OS error of `epoll_pwait`.
-    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        let list = events.emptied();
-        self.maker.check()?;
+    /// The kernel rounds the timeout up to milliseconds.
+    // Its only caller is `Poller::wait`, on the way of every turn.
+    #[inline]
+    fn wait(&self, list: &mut Vec<epoll::Event>, timeout: Option<u64>) -> io::Result<()> {
         let buffer = rustix::buffer::spare_capacity(list);
         // A busy loop does not wait. That case is apart, since it needs no division.
         if timeout == Some(0) {
@@ -283,19 +218,13 @@ fn replace(old: BorrowedFd<'_>, new: &OwnedFd) -> io::Result<()> {
     Ok(fcntl_setfd(&*owned, FdFlags::CLOEXEC)?)
 }
 
-/// Ends the poller's wait, from any thread and from signal handlers. It has no effect once the
-/// poller is dropped.
-#[derive(Clone)]
-pub(crate) struct Notifier {
-    kernel: Weak<Kernel>,
-}
+impl Kernel for Shared {
+    fn poller(&self) -> &polling::Poller {
+        &self.poller
+    }
 
-impl Notifier {
-    pub(crate) fn notify(&self) {
-        let Some(kernel) = self.kernel.upgrade() else {
-            return;
-        };
-        let event_fd = &kernel.event_fd;
+    fn notify(&self) {
+        let event_fd = &self.event_fd;
         // The eventfd is edge-triggered: every write is an event, so the counter is never read. The
         // write must be repeated after `EINTR`: the wake would be lost, and no other write follows
         // it.
@@ -314,10 +243,7 @@ impl Notifier {
     }
 }
 
-/// An event as `epoll_pwait` reports it.
-pub(in crate::sys) type Reported = epoll::Event;
-
-impl Report for Reported {
+impl Report for epoll::Event {
     #[inline]
     fn key(self) -> usize {
         self.data.u64() as usize

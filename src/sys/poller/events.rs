@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::io;
 
-use super::backend::Reported;
+use super::backend::Queue;
+use super::selector::Selector;
 use super::{BATCH, Event, PollEvents, Ready};
 
 /// What an event says, in whatever form a backend keeps it.
@@ -30,6 +31,9 @@ pub(in crate::sys) trait Report: Copy {
     #[must_use]
     fn with(self, later: Self) -> Self;
 }
+
+/// An event as the backend of the platform reports it.
+type Reported = <Queue as Selector>::Event;
 
 /// The events of one wait, including that of the notifier, with the key
 /// [`NOTIFY_KEY`](super::NOTIFY_KEY).

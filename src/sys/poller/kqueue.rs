@@ -29,8 +29,8 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Weak};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use polling::AsSource;
@@ -39,24 +39,9 @@ use rustix::io::Errno;
 
 use crate::sys::descriptor;
 use crate::sys::platform::kqueue::{self, EventFilter, EventFlags, Timespec};
-use crate::sys::poller::events::{Events, Report};
-use crate::sys::poller::{
-    BATCH, BackendFd, Event, Interest, Maker, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY,
-};
-
-/// Whether EOF is an event of its own, so that a short read proves that no data is left.
-pub(crate) const REPORTS_END: bool = true;
-/// Whether an interest is one-shot, so that each wait has to register it again.
-pub(crate) const NEEDS_REARM: bool = false;
-/// Whether urgent data is an event of its own.
-pub(crate) const REPORTS_PRIORITY: bool = false;
-/// Whether a hang-up is an event of its own.
-pub(crate) const REPORTS_HANG_UP: bool = true;
-/// Whether an event reports that this end has shut down reading.
-#[cfg(feature = "net")]
-pub(crate) const REPORTS_OWN_SHUTDOWN: bool = true;
-/// Whether [`Poller::set_timer`] works.
-pub(crate) const HAS_TIMER: bool = true;
+use crate::sys::poller::events::Report;
+use crate::sys::poller::selector::{Kernel, Selector};
+use crate::sys::poller::{BATCH, Event, Interest, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
 
 /// The longest wait in one call: macOS refuses one of some years. The loop waits again.
 const LONGEST_WAIT: u64 = 1_000_000 * 1_000_000_000;
@@ -75,14 +60,14 @@ const BROKEN: Ready = Ready::WRITE.with(Ready::WRITE_FOR_GOOD);
 ///
 /// The `Backend`s share it. It is closed with the poller and the last of them, even if notifiers
 /// are left: they hold weak references.
-pub(in crate::sys) struct Kernel {
-    pub(in crate::sys) poller: polling::Poller,
+pub(in crate::sys) struct Shared {
+    poller: polling::Poller,
     pipe: (OwnedFd, OwnedFd),
 }
 
 /// The kernel objects of a loop.
-pub(crate) struct Poller {
-    pub(in crate::sys) kernel: Arc<Kernel>,
+pub(in crate::sys) struct Queue {
+    kernel: Arc<Shared>,
     /// The registered descriptors: the kernel would change the registration of one that is
     /// registered twice.
     registered: RefCell<HashSet<RawFd>>,
@@ -91,49 +76,35 @@ pub(crate) struct Poller {
     broken: RefCell<Vec<(RawFd, usize)>>,
     /// Where the kernel puts the events of a wait.
     buffer: RefCell<Vec<kqueue::Event>>,
-    pub(in crate::sys) maker: Maker,
 }
 
-impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
+impl Selector for Queue {
+    const REPORTS_END: bool = true;
+    const REPORTS_HANG_UP: bool = true;
+    const HAS_TIMER: bool = true;
+
+    type Kernel = Shared;
+    type Event = Event;
+
+    fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let pipe = descriptor::pipe()?;
         let reader = EventFilter::Read(pipe.0.as_raw_fd());
         let [added] = kqueue::apply(&poller, [kqueue::change(reader, ADD_EDGE, NOTIFY_KEY)])?;
         added?;
         Ok(Self {
-            kernel: Arc::new(Kernel { poller, pipe }),
+            kernel: Arc::new(Shared { poller, pipe }),
             registered: RefCell::default(),
             broken: RefCell::default(),
             buffer: RefCell::new(Vec::with_capacity(BATCH)),
-            maker: Maker::this_process(),
         })
     }
 
-    /// Returns an error: a child process inherits no kqueue.
-    pub(crate) fn reinit(&self) -> io::Result<()> {
-        let _ = &self.maker;
-        Err(io::ErrorKind::Unsupported.into())
+    fn kernel(&self) -> &Arc<Shared> {
+        &self.kernel
     }
 
-    pub(crate) fn notifier(&self) -> Notifier {
-        Notifier {
-            kernel: Arc::downgrade(&self.kernel),
-        }
-    }
-
-    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        self.kernel.poller.as_fd()
-    }
-
-    /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
-    /// a wait and belongs to no source.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `kevent`.
-    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
-        self.maker.check()?;
+    fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
         let timer = |timer| EventFilter::Timer {
             ident: TIMER,
             timer,
@@ -151,17 +122,7 @@ impl Poller {
         started
     }
 
-    /// Registers the source, edge-triggered, once for its life.
-    ///
-    /// # Safety
-    ///
-    /// `source` must be deleted before it is dropped.
-    pub(in crate::sys) unsafe fn add(
-        &self,
-        source: &impl AsSource,
-        key: usize,
-        interest: Interest,
-    ) -> io::Result<()> {
+    unsafe fn add(&self, source: &impl AsSource, key: usize, interest: Interest) -> io::Result<()> {
         self.enter(source)?;
         let number = source.source().as_raw_fd();
         let read = kqueue::change(EventFilter::Read(number), ADD_EDGE, key);
@@ -177,79 +138,22 @@ impl Poller {
         added
     }
 
-    /// Notes a descriptor that is about to be registered.
-    ///
-    /// # Errors
-    ///
-    /// `AlreadyExists` for one that is registered, `PermissionDenied` for a file or a directory, as
-    /// from epoll: both are always ready for a kqueue.
-    fn enter(&self, source: &impl AsSource) -> io::Result<()> {
-        self.maker.check()?;
-        let source = source.source();
-        // What has no state is no file.
-        if let Ok(state) = rustix::fs::fstat(source) {
-            let kind = FileType::from_raw_mode(state.st_mode);
-            if matches!(kind, FileType::RegularFile | FileType::Directory) {
-                return Err(Errno::PERM.into());
-            }
-        }
-        if self.registered.borrow_mut().insert(source.as_raw_fd()) {
-            Ok(())
-        } else {
-            Err(Errno::EXIST.into())
-        }
-    }
-
-    /// Registers a source for both directions that was registered for reading.
-    pub(in crate::sys) fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
-        self.maker.check()?;
+    fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
         let number = source.source().as_raw_fd();
         let write = kqueue::change(EventFilter::Write(number), ADD_EDGE, key);
         let [added] = kqueue::apply(&self.kernel.poller, [write])?;
         self.unless_broken(added, number, key)
     }
 
-    /// Returns the result of a registration for writing. EPIPE says that the reader of a pipe is
-    /// gone. That is an event here, as with epoll: an attempt to write returns the error.
-    fn unless_broken(&self, added: io::Result<()>, number: RawFd, key: usize) -> io::Result<()> {
-        match added {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.broken.borrow_mut().push((number, key));
-                self.notifier().notify();
-                Ok(())
-            }
-            added => added,
-        }
-    }
-
-    /// Does nothing: an edge-triggered registration reports every change.
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "the signature is shared with the backends that have something to do"
-    )]
-    pub(in crate::sys) fn rearm(
-        &self,
-        _: &impl AsSource,
-        _: usize,
-        _: bool,
-        _: bool,
-    ) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Registers a source for `events`, level-triggered, or changes its registration.
-    ///
     /// The end of what the peer writes is an event of the read filter. Without an interest in data,
     /// that filter is edge-triggered: it would report unread data in every turn.
-    pub(in crate::sys) fn set_level(
+    fn set_level(
         &self,
         source: &impl AsSource,
         key: usize,
         events: PollEvents,
         is_new: bool,
     ) -> io::Result<()> {
-        self.maker.check()?;
         if events.contains(PollEvents::PRIORITIZED) {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -291,13 +195,9 @@ impl Poller {
         set
     }
 
-    /// Deregisters a source. The number is forgotten even if the kernel does not know it, which
+    /// The number is forgotten even if the kernel does not know it, which
     /// says that other code has closed the descriptor.
-    pub(in crate::sys) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
-        if self.maker.is_parent() {
-            // The queue was not inherited.
-            return Ok(());
-        }
+    fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         let number = source.source().as_raw_fd();
         self.registered.borrow_mut().remove(&number);
         self.forget_broken(number);
@@ -308,19 +208,7 @@ impl Poller {
         read.and(write)
     }
 
-    fn forget_broken(&self, number: RawFd) {
-        self.broken.borrow_mut().retain(|(of, _)| *of != number);
-    }
-
-    /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds; `None`
-    /// waits for ever.
-    ///
-    /// # Errors
-    ///
-    /// `Interrupted` if a signal ended the wait; otherwise any OS error of `kevent`.
-    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        let list = events.emptied();
-        self.maker.check()?;
+    fn wait(&self, list: &mut Vec<Event>, timeout: Option<u64>) -> io::Result<()> {
         let timeout = timeout.map(|timeout| timespec(timeout.min(LONGEST_WAIT)));
         let mut buffer = self.buffer.borrow_mut();
         buffer.clear();
@@ -330,9 +218,50 @@ impl Poller {
             self.broken
                 .borrow_mut()
                 .drain(..)
-                .map(|(_, key)| Reported { key, ready: BROKEN }),
+                .map(|(_, key)| Event { key, ready: BROKEN }),
         );
         Ok(())
+    }
+}
+
+impl Queue {
+    /// Notes a descriptor that is about to be registered.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` for one that is registered, `PermissionDenied` for a file or a directory, as
+    /// from epoll: both are always ready for a kqueue.
+    fn enter(&self, source: &impl AsSource) -> io::Result<()> {
+        let source = source.source();
+        // What has no state is no file.
+        if let Ok(state) = rustix::fs::fstat(source) {
+            let kind = FileType::from_raw_mode(state.st_mode);
+            if matches!(kind, FileType::RegularFile | FileType::Directory) {
+                return Err(Errno::PERM.into());
+            }
+        }
+        if self.registered.borrow_mut().insert(source.as_raw_fd()) {
+            Ok(())
+        } else {
+            Err(Errno::EXIST.into())
+        }
+    }
+
+    /// Returns the result of a registration for writing. EPIPE says that the reader of a pipe is
+    /// gone. That is an event here, as with epoll: an attempt to write returns the error.
+    fn unless_broken(&self, added: io::Result<()>, number: RawFd, key: usize) -> io::Result<()> {
+        match added {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.broken.borrow_mut().push((number, key));
+                self.kernel.notify();
+                Ok(())
+            }
+            added => added,
+        }
+    }
+
+    fn forget_broken(&self, number: RawFd) {
+        self.broken.borrow_mut().retain(|(of, _)| *of != number);
     }
 }
 
@@ -373,19 +302,13 @@ fn timespec(nanoseconds: u64) -> Timespec {
     }
 }
 
-/// Ends the poller's wait, from any thread and from signal handlers. It has no effect once the
-/// poller is dropped.
-#[derive(Clone)]
-pub(crate) struct Notifier {
-    kernel: Weak<Kernel>,
-}
+impl Kernel for Shared {
+    fn poller(&self) -> &polling::Poller {
+        &self.poller
+    }
 
-impl Notifier {
-    pub(crate) fn notify(&self) {
-        let Some(kernel) = self.kernel.upgrade() else {
-            return;
-        };
-        let (reader, writer) = &kernel.pipe;
+    fn notify(&self) {
+        let (reader, writer) = &self.pipe;
         // The pipe is edge-triggered: every write is an event, so it is read only when it is full.
         // The write must be repeated after `EINTR`: the wake would be lost, and no other write
         // follows it.
@@ -402,10 +325,8 @@ impl Notifier {
     }
 }
 
-/// An event of one filter.
-pub(in crate::sys) type Reported = Event;
-
-fn translate(event: &kqueue::Event) -> Reported {
+/// Returns the event of one filter.
+fn translate(event: &kqueue::Event) -> Event {
     let is_end = event.flags().contains(EventFlags::EOF);
     let ready = match (event.filter(), is_end) {
         (EventFilter::Write(_), false) => Ready::WRITE,
@@ -413,13 +334,13 @@ fn translate(event: &kqueue::Event) -> Reported {
         (_, false) => Ready::READ,
         (_, true) => Ready::READ.with(Ready::READ_FOR_GOOD).with(Ready::HANG_UP),
     };
-    Reported {
+    Event {
         key: kqueue::key(event),
         ready,
     }
 }
 
-impl Report for Reported {
+impl Report for Event {
     #[inline]
     fn key(self) -> usize {
         self.key

@@ -12,35 +12,46 @@
 //! event's data is the key, and its timer and notifier are silent while its own wait is not used. A
 //! test below fails if an upgrade changes them.
 //!
-//! `sys/platform` chooses the file. `windows.rs` has the sources of Windows: sockets, and handles
-//! that become signalled.
+//! `selector.rs` states what each of the three offers. `sys/platform` chooses one: a new backend is
+//! one more implementor, and its name there. [`Poller`] is what the loop calls. It checks for all
+//! of them that the process was not forked from the one that has created the queue. `windows.rs`
+//! has the sources of Windows: sockets, and handles that become signalled.
 #![allow(
     unsafe_code,
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
 pub(super) mod events;
-mod level;
 mod registration;
+pub(super) mod selector;
 #[cfg(windows)]
 mod windows;
 
 use std::cell::Cell;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::sys::fork;
 use crate::sys::platform::poller as backend;
+use backend::Queue;
+use selector::{Kernel as _, Selector};
+
+/// The kernel objects of the platform.
+type Kernel = <Queue as Selector>::Kernel;
+
+pub(crate) const REPORTS_END: bool = Queue::REPORTS_END;
+pub(crate) const NEEDS_REARM: bool = Queue::NEEDS_REARM;
+pub(crate) const REPORTS_PRIORITY: bool = Queue::REPORTS_PRIORITY;
+pub(crate) const REPORTS_HANG_UP: bool = Queue::REPORTS_HANG_UP;
 #[cfg(feature = "net")]
-pub(crate) use backend::REPORTS_OWN_SHUTDOWN;
-pub(crate) use backend::{HAS_TIMER, NEEDS_REARM, REPORTS_END, REPORTS_HANG_UP, REPORTS_PRIORITY};
-pub(crate) use backend::{Notifier, Poller};
+pub(crate) const REPORTS_OWN_SHUTDOWN: bool = Queue::REPORTS_OWN_SHUTDOWN;
+pub(crate) const HAS_TIMER: bool = Queue::HAS_TIMER;
 pub(crate) use events::Events;
 #[cfg(feature = "test-util")]
 pub(crate) use events::RawEvent;
 pub(crate) use registration::Registration;
 
-pub use level::PollEvents;
+pub(crate) use crate::kinds::PollEvents;
 /// A type that can be registered: it has a descriptor.
 #[cfg(unix)]
 pub use polling::AsSource;
@@ -53,81 +64,66 @@ pub(crate) use windows::has_late_event;
 #[cfg(windows)]
 pub(in crate::sys) use windows::{Polled, Waitables};
 
-/// The loop's own descriptor. A foreign loop can wait on it.
+/// The descriptor of a queue.
 #[cfg(unix)]
-pub type BackendFd<'a> = std::os::fd::BorrowedFd<'a>;
-/// The loop's own completion port. A foreign loop can wait on it.
+pub(crate) type QueueFd<'a> = std::os::fd::BorrowedFd<'a>;
+/// The completion port of a queue.
 #[cfg(windows)]
-pub type BackendFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
+pub(crate) type QueueFd<'a> = std::os::windows::io::BorrowedHandle<'a>;
 
-/// The descriptor of a loop, owned: for a foreign loop that drives this one.
-///
-/// [`LoopHandle::backend`](crate::LoopHandle::backend) creates it, and says what its readiness
-/// means. A clone is cheap and refers to one and the same descriptor. The value may outlive the
-/// loop; then the descriptor never becomes readable.
-///
-/// # Examples
-///
-/// A plain `poll(2)` loop drives the event loop:
-///
-/// ```
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
-/// # #[cfg(target_os = "linux")]
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::time::Duration;
-/// use phaseloop::{EventLoop, spawn, time::sleep};
-/// use rustix::event::{PollFd, PollFlags, poll};
-///
-/// let mut event_loop = EventLoop::new()?;
-/// let backend = event_loop.handle().backend()?;
-/// let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
-/// while !task.is_finished() {
-///     // One descriptor is enough for any host: it also tells of timers and of new tasks.
-///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
-///     event_loop.turn(Some(Duration::ZERO))?;
-/// }
-/// # Ok(())
-/// # }
-/// ```
+/// The kernel objects of a poller, which stay open while they are held.
 #[derive(Clone)]
-pub struct Backend {
-    kernel: Arc<backend::Kernel>,
-}
+pub(crate) struct SharedQueue(Arc<Kernel>);
 
-#[cfg(unix)]
-impl std::os::fd::AsFd for Backend {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.kernel.poller.as_fd()
+impl SharedQueue {
+    pub(crate) fn fd(&self) -> QueueFd<'_> {
+        fd_of(&self.0)
     }
 }
 
 #[cfg(unix)]
-impl std::os::fd::AsRawFd for Backend {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.kernel.poller.as_raw_fd()
-    }
+fn fd_of(kernel: &Kernel) -> QueueFd<'_> {
+    std::os::fd::AsFd::as_fd(kernel.poller())
 }
 
 #[cfg(windows)]
-impl std::os::windows::io::AsHandle for Backend {
-    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
-        self.kernel.poller.as_handle()
-    }
+fn fd_of(kernel: &Kernel) -> QueueFd<'_> {
+    std::os::windows::io::AsHandle::as_handle(kernel.poller())
 }
 
-#[cfg(windows)]
-impl std::os::windows::io::AsRawHandle for Backend {
-    fn as_raw_handle(&self) -> std::os::windows::io::RawHandle {
-        self.kernel.poller.as_raw_handle()
-    }
-}
+/// Implements the platform's view of a descriptor for a type that has a [`SharedQueue`] in a field.
+macro_rules! impl_queue_fd {
+    ($type:ty, $queue:ident) => {
+        #[cfg(unix)]
+        impl std::os::fd::AsFd for $type {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                self.$queue.fd()
+            }
+        }
 
-impl std::fmt::Debug for Backend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Backend").finish_non_exhaustive()
-    }
+        #[cfg(unix)]
+        impl std::os::fd::AsRawFd for $type {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                std::os::fd::AsRawFd::as_raw_fd(&self.$queue.fd())
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsHandle for $type {
+            fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+                self.$queue.fd()
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsRawHandle for $type {
+            fn as_raw_handle(&self) -> std::os::windows::io::RawHandle {
+                std::os::windows::io::AsRawHandle::as_raw_handle(&self.$queue.fd())
+            }
+        }
+    };
 }
+pub(crate) use impl_queue_fd;
 
 /// The key of the notifier's event. `polling` uses `usize::MAX` itself.
 pub(crate) const NOTIFY_KEY: usize = usize::MAX - 1;
@@ -225,11 +221,27 @@ macro_rules! impl_as_source {
             }
         }
 
+        #[cfg(unix)]
+        impl std::os::fd::AsRawFd for $type {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                let $this = self;
+                std::os::fd::AsRawFd::as_raw_fd($kernel)
+            }
+        }
+
         #[cfg(windows)]
         impl std::os::windows::io::AsSocket for $type {
             fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
                 let $this = self;
                 std::os::windows::io::AsSocket::as_socket($kernel)
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsRawSocket for $type {
+            fn as_raw_socket(&self) -> std::os::windows::io::RawSocket {
+                let $this = self;
+                std::os::windows::io::AsRawSocket::as_raw_socket($kernel)
             }
         }
     };
@@ -271,7 +283,6 @@ impl Maker {
     }
 
     /// Makes this process the maker.
-    #[allow(dead_code, reason = "only epoll can replace inherited kernel objects")]
     pub(super) fn take_over(&self) {
         self.generation.set(fork::generation());
     }
@@ -285,12 +296,110 @@ fn inherited() -> io::Error {
     )
 }
 
+/// The event queue of a loop.
+pub(crate) struct Poller {
+    selector: Queue,
+    maker: Maker,
+}
+
 impl Poller {
-    /// Returns the descriptor, owned.
-    pub(crate) fn backend(&self) -> Backend {
-        Backend {
-            kernel: self.kernel.clone(),
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            selector: Queue::new()?,
+            maker: Maker::this_process(),
+        })
+    }
+
+    /// Replaces the kernel objects that are shared with the parent, in a child after `fork`. Only
+    /// the notifier is registered afterwards.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` where a child cannot replace the queue; otherwise any OS error.
+    pub(crate) fn reinit(&self) -> io::Result<()> {
+        self.selector.reinit()?;
+        self.maker.take_over();
+        Ok(())
+    }
+
+    pub(crate) fn notifier(&self) -> Notifier {
+        Notifier {
+            kernel: Arc::downgrade(self.selector.kernel()),
         }
+    }
+
+    pub(crate) fn backend_fd(&self) -> QueueFd<'_> {
+        fd_of(self.selector.kernel())
+    }
+
+    /// Returns the kernel objects, shared.
+    pub(crate) fn queue(&self) -> SharedQueue {
+        SharedQueue(self.selector.kernel().clone())
+    }
+
+    /// Makes the descriptor readable once, after `delay` nanoseconds, or stops that. The event ends
+    /// a wait and belongs to no source.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` unless [`HAS_TIMER`]; otherwise any OS error.
+    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
+        self.maker.check()?;
+        self.selector.set_timer(delay)
+    }
+
+    /// Waits for an event, a notification or the timeout. The timeout is in nanoseconds; `None`
+    /// waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// `Interrupted` if a signal ended the wait; otherwise any OS error.
+    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
+        let list = events.emptied();
+        self.maker.check()?;
+        self.selector.wait(list, timeout)
+    }
+
+    /// Registers the source once for its life.
+    ///
+    /// # Safety
+    ///
+    /// `source` must be deleted before it is dropped.
+    pub(in crate::sys) unsafe fn add(
+        &self,
+        source: &impl AsSource,
+        key: usize,
+        interest: Interest,
+    ) -> io::Result<()> {
+        self.maker.check()?;
+        // SAFETY: the contract of this function.
+        unsafe { self.selector.add(source, key, interest) }
+    }
+
+    /// Registers a source for both directions that was registered for reading.
+    fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
+        self.maker.check()?;
+        self.selector.add_write(source, key)
+    }
+
+    fn delete(&self, source: &impl AsSource) -> io::Result<()> {
+        if self.maker.is_parent() {
+            // The call would deregister it from the parent's queue, where that is inherited.
+            return Ok(());
+        }
+        self.selector.delete(source)
+    }
+
+    /// Registers a source for `events`, level-triggered, or changes its registration.
+    fn set_level(
+        &self,
+        source: RawSource,
+        key: usize,
+        events: PollEvents,
+        is_new: bool,
+    ) -> io::Result<()> {
+        self.maker.check()?;
+        source.with(|source| self.selector.set_level(source, key, events, is_new))
     }
 
     /// # Errors
@@ -339,7 +448,7 @@ impl Poller {
         key: usize,
         events: PollEvents,
     ) -> io::Result<()> {
-        source.with(|source| self.set_level(source, key, events, true))
+        self.set_level(source, key, events, true)
     }
 
     /// Changes the key and the events of a level-triggered source.
@@ -349,7 +458,22 @@ impl Poller {
         key: usize,
         events: PollEvents,
     ) -> io::Result<()> {
-        source.with(|source| self.set_level(source, key, events, false))
+        self.set_level(source, key, events, false)
+    }
+}
+
+/// Ends the poller's wait, from any thread and from signal handlers. It has no effect once the
+/// poller is dropped.
+#[derive(Clone)]
+pub(crate) struct Notifier {
+    kernel: Weak<Kernel>,
+}
+
+impl Notifier {
+    pub(crate) fn notify(&self) {
+        if let Some(kernel) = self.kernel.upgrade() {
+            kernel.notify();
+        }
     }
 }
 
@@ -404,156 +528,4 @@ pub(crate) enum Interest {
 }
 
 #[cfg(all(test, unix))]
-mod tests {
-    #[cfg(feature = "test-util")]
-    use super::RawEvent;
-    use super::{
-        Event, Events, HAS_TIMER, Interest, MAX_KEY, NOTIFY_KEY, Poller, REPORTS_END, Ready,
-        Registration,
-    };
-    use std::io::Write;
-    use std::os::unix::net::UnixStream;
-    use std::rc::Rc;
-
-    fn wait(poller: &Poller, events: &mut Events, timeout: u64) -> Vec<Event> {
-        poller.wait(events, Some(timeout)).unwrap();
-        let next = || events.next().inspect(|_| events.advance());
-        let all = std::iter::from_fn(next);
-        all.filter(|event| event.key <= MAX_KEY).collect()
-    }
-
-    /// `epoll.rs` relies on this behaviour of `polling`: the key arrives unchanged, and no other
-    /// event does.
-    #[test]
-    fn events_carry_the_key_and_only_real_sources_report() {
-        let poller = Rc::new(Poller::new().unwrap());
-        let mut events = Events::new();
-        assert_eq!(wait(&poller, &mut events, 0), []);
-
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let key = 0x1234_5678;
-        let registration =
-            Registration::new(poller.clone(), ours, key, Interest::Both).map_err(|(_, e)| e);
-        let registration = registration.unwrap();
-        registration.rearm(key, true, true).unwrap();
-        let first = wait(&poller, &mut events, 10_000_000_000);
-        assert_eq!(
-            first,
-            [Event {
-                key,
-                ready: Ready::WRITE,
-            }],
-            "a fresh socket is writable"
-        );
-
-        theirs.write_all(b"x").unwrap();
-        registration.rearm(key, true, false).unwrap();
-        let second = wait(&poller, &mut events, 10_000_000_000);
-        assert_eq!(second.len(), 1);
-        assert!(second[0].ready.intersects(Ready::READ) && second[0].key == key);
-
-        theirs.shutdown(std::net::Shutdown::Write).unwrap();
-        registration.rearm(key, true, false).unwrap();
-        let third = wait(&poller, &mut events, 10_000_000_000);
-        assert!(third[0].ready.intersects(Ready::READ));
-        for end in [Ready::READ_FOR_GOOD, Ready::HANG_UP] {
-            assert_eq!(third[0].ready.intersects(end), REPORTS_END);
-        }
-
-        drop(registration);
-        assert_eq!(wait(&poller, &mut events, 0), []);
-    }
-
-    #[cfg(feature = "test-util")]
-    #[test]
-    fn an_event_in_memory_has_the_readiness_it_was_made_of() {
-        let ended = Ready::READ_FOR_GOOD.with(Ready::HANG_UP);
-        let failed = Ready::READ_FOR_GOOD.with(Ready::WRITE_FOR_GOOD);
-        let both = Ready::READ.with(Ready::WRITE);
-        let all = [
-            Ready::READ,
-            Ready::WRITE,
-            Ready::READ.with(ended),
-            both.with(failed),
-            both.with(failed).with(Ready::HANG_UP),
-        ];
-        for ready in all {
-            let mut events = Events::new();
-            let event = RawEvent::of(Event { key: 1, ready });
-            events.put_all(std::iter::once(event));
-            let seen = events.next().map(|event| event.ready);
-            let known = match REPORTS_END {
-                true => ready,
-                false => ready.without(failed).without(ended),
-            };
-            assert_eq!(seen, Some(known));
-        }
-    }
-
-    #[test]
-    fn every_notification_ends_one_wait() {
-        let poller = Poller::new().unwrap();
-        let notifier = poller.notifier();
-        let mut events = Events::new();
-        for _ in 0..3 {
-            notifier.notify();
-            // This would wait for ever if the notification were lost.
-            poller.wait(&mut events, None).unwrap();
-            let key = events.next().map_or(NOTIFY_KEY, |event| event.key);
-            assert_eq!(key, NOTIFY_KEY, "the notifier is not a source");
-            assert_eq!(wait(&poller, &mut events, 0), []);
-        }
-    }
-
-    #[test]
-    fn the_timer_ends_a_wait_each_time_it_is_set() {
-        let poller = Poller::new().unwrap();
-        let mut events = Events::new();
-        if !HAS_TIMER {
-            assert!(poller.set_timer(Some(1)).is_err());
-            return;
-        }
-        for _ in 0..3 {
-            poller.set_timer(Some(1)).unwrap();
-            // This would wait for ever if the timer did not fire.
-            poller.wait(&mut events, None).unwrap();
-            assert!(events.next().is_some_and(|event| event.key > MAX_KEY));
-            assert_eq!(wait(&poller, &mut events, 0), []);
-            assert_eq!(events.len(), 0, "the timer is quiet until it is set again");
-        }
-        poller.set_timer(Some(20_000_000)).unwrap();
-        poller.set_timer(None).unwrap();
-        poller.wait(&mut events, Some(100_000_000)).unwrap();
-        assert_eq!(events.len(), 0, "it was stopped");
-    }
-
-    #[test]
-    fn a_writer_is_told_that_its_reader_was_gone_before_it_was_registered() {
-        let poller = Rc::new(Poller::new().unwrap());
-        let (reader, writer) = crate::sys::descriptor::pipe().unwrap();
-        drop(reader);
-        let _registration = Registration::new(poller.clone(), writer, 7, Interest::Both)
-            .map_err(|(_, error)| error)
-            .unwrap();
-        let told = wait(&poller, &mut Events::new(), 10_000_000_000);
-        assert!(told[0].key == 7 && told[0].ready.intersects(Ready::WRITE));
-    }
-
-    #[test]
-    fn a_source_that_cannot_be_polled_comes_back() {
-        let poller = Rc::new(Poller::new().unwrap());
-        let (ours, _theirs) = UnixStream::pair().unwrap();
-        let twin = ours.try_clone().unwrap();
-        let _first = Registration::new(poller.clone(), &ours, 1, Interest::Read)
-            .map_err(|(_, e)| e)
-            .unwrap();
-        let (_source, error) = Registration::new(poller.clone(), &ours, 2, Interest::Read)
-            .err()
-            .unwrap();
-        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
-        assert!(
-            Registration::new(poller, twin, 3, Interest::Read).is_ok(),
-            "another descriptor is another source"
-        );
-    }
-}
+mod tests;

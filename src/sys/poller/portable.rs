@@ -5,59 +5,74 @@ pub(in crate::sys) mod asked;
 
 use std::cell::RefCell;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use polling::PollMode;
 
 #[cfg(feature = "test-util")]
 use crate::sys::poller::Event;
-use crate::sys::poller::events::{Events, Report};
+use crate::sys::poller::events::Report;
+use crate::sys::poller::selector::{Kernel, Selector};
 use crate::sys::poller::{
-    AsSource, BATCH, BackendFd, Interest, Maker, NOTIFY_KEY, PollEvents, RawSource, Ready,
-    begin_read,
+    AsSource, BATCH, Interest, NOTIFY_KEY, PollEvents, RawSource, Ready, begin_read,
 };
 use asked::{Asked, Directions};
-
-/// Whether EOF is an event of its own, so that a short read proves that no data is left. `polling`
-/// does not report it.
-pub(crate) const REPORTS_END: bool = false;
-/// Whether an interest is one-shot, so that each wait has to register it again. Some platforms
-/// offer only this mode.
-pub(crate) const NEEDS_REARM: bool = true;
-/// Whether urgent data is an event of its own.
-pub(crate) const REPORTS_PRIORITY: bool = false;
-/// Whether a hang-up is an event of its own.
-pub(crate) const REPORTS_HANG_UP: bool = false;
-/// Whether an event reports that this end has shut down reading. Windows has none for it.
-#[cfg(feature = "net")]
-pub(crate) const REPORTS_OWN_SHUTDOWN: bool = !cfg!(windows);
-/// Whether [`Poller::set_timer`] works.
-pub(crate) const HAS_TIMER: bool = false;
 
 /// The longest wait in one call. A longer one fails on macOS, and never ends on Windows, where the
 /// time is a number of milliseconds in 32 bits. The loop waits again.
 const LONGEST_WAIT: Duration = Duration::from_secs(1_000_000);
 
 /// A `polling` poller, which the `Backend`s share.
-pub(in crate::sys) struct Kernel {
-    pub(in crate::sys) poller: polling::Poller,
+pub(in crate::sys) struct Shared {
+    poller: polling::Poller,
 }
 
 /// The kernel objects of a loop. The notifiers hold weak references to them.
-pub(crate) struct Poller {
-    pub(in crate::sys) kernel: Arc<Kernel>,
+pub(in crate::sys) struct Queue {
+    kernel: Arc<Shared>,
     /// Edge-triggered where the platform offers it, otherwise one-shot.
     mode: PollMode,
     /// The interests in one-shot mode.
     asked: RefCell<Asked<RawSource>>,
     /// Where `polling` puts the events of a wait.
     buffer: RefCell<polling::Events>,
-    pub(in crate::sys) maker: Maker,
 }
 
-impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
+impl Queue {
+    fn is_oneshot(&self) -> bool {
+        matches!(self.mode, PollMode::Oneshot)
+    }
+
+    /// Asks again for the directions that the events have taken back without reporting them.
+    fn ask_again(&self, events: &[polling::Event]) {
+        let mut asked = self.asked.borrow_mut();
+        for event in events {
+            let reported = Directions {
+                read: event.readable,
+                write: event.writable,
+            };
+            if let Some((source, left)) = asked.report(event.key, reported) {
+                let interest = left.interest(event.key);
+                // An error says that the descriptor was closed by other code.
+                let _ = source.modify_in(&self.kernel.poller, interest, self.mode);
+            }
+        }
+    }
+}
+
+/// `polling` reports neither EOF nor hang-ups.
+impl Selector for Queue {
+    /// Some platforms offer only this mode.
+    const NEEDS_REARM: bool = true;
+    /// Windows has no event for it.
+    #[cfg(feature = "net")]
+    const REPORTS_OWN_SHUTDOWN: bool = !cfg!(windows);
+
+    type Kernel = Shared;
+    type Event = polling::Event;
+
+    fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         // `--cfg phaseloop_oneshot` selects the one-shot mode on Linux, to test it there.
         let mode = if poller.supports_edge() && !cfg!(phaseloop_oneshot) {
@@ -66,65 +81,21 @@ impl Poller {
             PollMode::Oneshot
         };
         Ok(Self {
-            kernel: Arc::new(Kernel { poller }),
+            kernel: Arc::new(Shared { poller }),
             mode,
             asked: RefCell::default(),
             buffer: RefCell::new(polling::Events::with_capacity(
                 BATCH.try_into().expect("a batch is not empty"),
             )),
-            maker: Maker::this_process(),
         })
     }
 
-    /// Returns an error: only the Linux backend can replace inherited kernel objects.
-    pub(crate) fn reinit(&self) -> io::Result<()> {
-        let _ = &self.maker;
-        Err(io::ErrorKind::Unsupported.into())
+    fn kernel(&self) -> &Arc<Shared> {
+        &self.kernel
     }
 
-    pub(crate) fn notifier(&self) -> Notifier {
-        Notifier {
-            kernel: Arc::downgrade(&self.kernel),
-        }
-    }
-
-    #[cfg(unix)]
-    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.kernel.poller)
-    }
-
-    #[cfg(windows)]
-    pub(crate) fn backend_fd(&self) -> BackendFd<'_> {
-        std::os::windows::io::AsHandle::as_handle(&self.kernel.poller)
-    }
-
-    /// Returns an error if a timer is to be set: only the Linux backend has one.
-    #[expect(
-        clippy::unused_self,
-        reason = "the signature is shared with the backend that has a timer"
-    )]
-    pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
-        match delay {
-            Some(_) => Err(io::ErrorKind::Unsupported.into()),
-            None => Ok(()),
-        }
-    }
-
-    fn is_oneshot(&self) -> bool {
-        matches!(self.mode, PollMode::Oneshot)
-    }
-
-    /// Registers the source for both directions: the first event tells what is ready.
-    ///
-    /// # Safety
-    ///
-    /// `source` must be deleted before it is dropped.
-    pub(in crate::sys) unsafe fn add(
-        &self,
-        source: &impl AsSource,
-        key: usize,
-        _: Interest,
-    ) -> io::Result<()> {
+    /// The source is registered for both directions: the first event reports what is ready.
+    unsafe fn add(&self, source: &impl AsSource, key: usize, _: Interest) -> io::Result<()> {
         let raw = RawSource::of(source);
         // SAFETY: the contract of this function.
         unsafe { raw.add_to(&self.kernel.poller, key, self.mode)? };
@@ -135,17 +106,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Does nothing: a source is registered for both directions, and again by each wait.
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "the signature is shared with the backend that has something to do"
-    )]
-    pub(in crate::sys) fn add_write(&self, _: &impl AsSource, _: usize) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub(in crate::sys) fn rearm(
+    fn rearm(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -168,25 +129,8 @@ impl Poller {
         }
     }
 
-    /// Asks again for the directions that the events have taken back without reporting them.
-    fn ask_again(&self, events: &[polling::Event]) {
-        let mut asked = self.asked.borrow_mut();
-        for event in events {
-            let reported = Directions {
-                read: event.readable,
-                write: event.writable,
-            };
-            if let Some((source, left)) = asked.report(event.key, reported) {
-                let interest = left.interest(event.key);
-                // An error says that the descriptor was closed by other code.
-                let _ = source.modify_in(&self.kernel.poller, interest, self.mode);
-            }
-        }
-    }
-
-    /// Registers a source for `events`, one-shot, or changes its registration. It is called again
-    /// after each event.
-    pub(in crate::sys) fn set_level(
+    /// The registration is one-shot: this is called again after each event.
+    fn set_level(
         &self,
         source: &impl AsSource,
         key: usize,
@@ -209,19 +153,13 @@ impl Poller {
         }
     }
 
-    pub(in crate::sys) fn delete(&self, source: &impl AsSource) -> io::Result<()> {
-        if self.maker.is_parent() {
-            // The call would deregister it from the parent's poller.
-            return Ok(());
-        }
+    fn delete(&self, source: &impl AsSource) -> io::Result<()> {
         let source = RawSource::of(source);
         self.asked.borrow_mut().remove(source);
         source.delete_from(&self.kernel.poller)
     }
 
-    pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
-        let list = events.emptied();
-        self.maker.check()?;
+    fn wait(&self, list: &mut Vec<polling::Event>, timeout: Option<u64>) -> io::Result<()> {
         let timeout = timeout.map(|timeout| Duration::from_nanos(timeout).min(LONGEST_WAIT));
         let mut buffer = self.buffer.borrow_mut();
         self.kernel.poller.wait(&mut buffer, timeout)?;
@@ -284,25 +222,18 @@ impl RawSource {
     }
 }
 
-/// Ends the poller's wait, from any thread. It has no effect once the poller is dropped.
-#[derive(Clone)]
-pub(crate) struct Notifier {
-    kernel: Weak<Kernel>,
-}
+impl Kernel for Shared {
+    fn poller(&self) -> &polling::Poller {
+        &self.poller
+    }
 
-impl Notifier {
-    pub(crate) fn notify(&self) {
-        if let Some(kernel) = self.kernel.upgrade() {
-            let notified = kernel.poller.notify();
-            debug_assert!(notified.is_ok(), "notifying the poller: {notified:?}");
-        }
+    fn notify(&self) {
+        let notified = self.poller.notify();
+        debug_assert!(notified.is_ok(), "notifying the poller: {notified:?}");
     }
 }
 
-/// An event as `polling` reports it.
-pub(in crate::sys) type Reported = polling::Event;
-
-impl Report for Reported {
+impl Report for polling::Event {
     fn key(self) -> usize {
         self.key
     }

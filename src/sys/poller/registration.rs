@@ -4,14 +4,16 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
+use super::selector::Selector as _;
 use super::{AsSource, Interest, Poller, RawSource};
+use crate::raw::bound::Bound;
 
 /// A registered source. It is deregistered before it is closed.
 pub(crate) struct Registration<T: AsSource> {
     /// Valid until `leave` or drop. No `&mut T` is ever returned: the descriptor must stay the
     /// registered one.
     source: ManuallyDrop<T>,
-    poller: Rc<Poller>,
+    poller: Bound<Rc<Poller>>,
     /// Whether the source is in memory, and so is not known to the poller.
     #[cfg(feature = "test-util")]
     is_in_memory: bool,
@@ -37,7 +39,7 @@ impl<T: AsSource> Registration<T> {
         match unsafe { poller.add(&source, key, interest) } {
             Ok(()) => Ok(Self {
                 source: ManuallyDrop::new(source),
-                poller,
+                poller: Bound::new(poller),
                 #[cfg(feature = "test-util")]
                 is_in_memory: false,
             }),
@@ -50,7 +52,7 @@ impl<T: AsSource> Registration<T> {
     pub(crate) fn in_memory(poller: Rc<Poller>, source: T) -> Self {
         Self {
             source: ManuallyDrop::new(source),
-            poller,
+            poller: Bound::new(poller),
             is_in_memory: true,
         }
     }
@@ -89,7 +91,9 @@ impl<T: AsSource> Registration<T> {
         if !self.is_polled() {
             return Ok(());
         }
-        self.poller.rearm(self.get(), key, readable, writable)
+        self.poller
+            .selector
+            .rearm(self.get(), key, readable, writable)
     }
 
     /// Returns the raw source, for a later [`Poller::remove`] while this registration exists.

@@ -14,8 +14,22 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use socket2::{SockRef, Type};
 
+use super::pre_exec::borrowed;
+
 /// A duplicate of the inherited socket. Its drop disconnects.
-pub(crate) struct Inherited(OwnedFd);
+#[derive(Debug)]
+pub struct Inherited(OwnedFd);
+
+impl Inherited {
+    /// Duplicates the socket again. The drop of that duplicate does not disconnect.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `fcntl`.
+    pub fn try_clone(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+}
 
 impl AsFd for Inherited {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -47,7 +61,7 @@ pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
     if IS_TAKEN.swap(true, Ordering::Relaxed) {
         return Ok(None);
     }
-    let socket = duplicate(description);
+    let socket = duplicate_described(description);
     if socket.is_err() {
         IS_TAKEN.store(false, Ordering::Relaxed);
     }
@@ -55,7 +69,7 @@ pub(crate) fn take(description: &OsStr) -> io::Result<Option<Inherited>> {
 }
 
 #[inline]
-fn duplicate(description: &OsStr) -> io::Result<Inherited> {
+fn duplicate_described(description: &OsStr) -> io::Result<Inherited> {
     let socket = find(description).ok_or_else(|| {
         let text = format!(
             "the environment names a channel to the parent, {description:?}, that is not there: \
@@ -63,6 +77,12 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
         );
         io::Error::new(io::ErrorKind::InvalidData, text)
     })?;
+    duplicate(socket)
+}
+
+/// Duplicates a socket of the parent.
+#[inline]
+pub(super) fn duplicate(socket: BorrowedFd<'_>) -> io::Result<Inherited> {
     // Children of this process must not inherit it.
     fcntl_setfd(socket, FdFlags::CLOEXEC)?;
     let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?);
@@ -74,14 +94,22 @@ fn duplicate(description: &OsStr) -> io::Result<Inherited> {
 #[inline]
 fn find(description: &OsStr) -> Option<BorrowedFd<'static>> {
     let (number, inode) = description.to_str()?.split_once(':')?;
-    let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
-    // SAFETY: the descriptor is borrowed for the duration of `take`. If the number is closed
-    // meanwhile, the calls fail. They change only the close-on-exec flag, after the checks.
-    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    let socket = borrow(number.parse().ok()?)?;
+    let is_described = fstat(socket).ok()?.st_ino.to_string() == inode;
+    is_described.then_some(socket)
+}
+
+/// Borrows the descriptor with a number if it is a connected Unix stream, and no standard
+/// descriptor.
+#[inline]
+pub(super) fn borrow(number: RawFd) -> Option<BorrowedFd<'static>> {
+    if number <= 2 {
+        return None;
+    }
+    // If the number is closed meanwhile, the calls fail.
+    let socket = borrowed(number);
     let stat = fstat(socket).ok()?;
-    let is_described = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
-        && stat.st_ino.to_string() == inode;
-    if !is_described {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
         return None;
     }
     let view = SockRef::from(&socket);

@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "sends signals by their number")]
 
 pub(crate) mod inherited;
-pub mod node_channel;
+pub(crate) mod node_channel;
 mod pre_exec;
 
 use std::io;

@@ -1,32 +1,36 @@
 //! The socket that a parent passes to its child under the number in `NODE_CHANNEL_FD`.
+//!
+//! As in [`inherited`](super::inherited), the descriptor is borrowed and a duplicate is used. The
+//! variable has only the number. So a socket that this process has opened is refused by other
+//! signs: it is close-on-exec, or the kernel names this process as its peer.
 
 use std::ffi::OsStr;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FileType, fstat};
-use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+use rustix::io::{FdFlags, fcntl_getfd};
 
-/// Takes ownership of the socket. `None` if it does not exist or was taken before.
-pub fn take(number: &OsStr) -> Option<OwnedFd> {
+use super::inherited::{Inherited, borrow, duplicate};
+use crate::sys::unix_socket::peer_credentials;
+
+/// Duplicates the socket, once. `None` if it does not exist, is not a channel of the parent, or was
+/// taken before.
+pub fn take(number: &OsStr) -> Option<Inherited> {
     static IS_TAKEN: AtomicBool = AtomicBool::new(false);
     let number: RawFd = number.to_str()?.parse().ok()?;
-    if number < 3 || !is_inherited_socket(number) || IS_TAKEN.swap(true, Ordering::Relaxed) {
+    let socket = borrow(number).filter(|socket| is_of_parent(*socket))?;
+    if IS_TAKEN.swap(true, Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: the number refers to an open socket. The socket was inherited, since descriptors that
-    // this process opens are close-on-exec. The parent passes it for this call, which gets here
-    // once.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    fcntl_setfd(&socket, FdFlags::CLOEXEC).ok()?;
-    Some(socket)
+    duplicate(socket).ok()
 }
 
-fn is_inherited_socket(number: RawFd) -> bool {
-    // SAFETY: the number is borrowed for two queries, which fail if it is not open.
-    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-    let is_socket = fstat(descriptor)
-        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
-    let is_inherited = fcntl_getfd(descriptor).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
-    is_socket && is_inherited
+fn is_of_parent(socket: BorrowedFd<'_>) -> bool {
+    let is_inherited = fcntl_getfd(socket).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
+    is_inherited && !is_opened_here(socket)
+}
+
+/// Returns whether this process has created the socket pair. Not all systems report that.
+fn is_opened_here(socket: BorrowedFd<'_>) -> bool {
+    peer_credentials(socket).is_ok_and(|(process, ..)| process == std::process::id())
 }

@@ -153,9 +153,9 @@ fn explain_number(number: RawFd, error: io::Error) -> io::Error {
 }
 
 /// Borrows a number for the system calls that follow. They fail if it is closed.
-fn borrowed<'a>(number: RawFd) -> BorrowedFd<'a> {
+pub(super) fn borrowed<'a>(number: RawFd) -> BorrowedFd<'a> {
     // SAFETY: the number is the command's, or was created for it, and the command outlives the
-    // start; or it is borrowed for one query.
+    // start; or it is borrowed for a few queries, and for its duplication after them.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 

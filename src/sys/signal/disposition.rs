@@ -122,13 +122,13 @@ pub(crate) fn exists(number: i32) -> bool {
 /// Returns the disposition of a signal. It is async-signal-safe: one system call.
 pub(super) fn get(number: i32) -> io::Result<libc::sigaction> {
     let mut current = MaybeUninit::uninit();
-    // SAFETY: a null pointer changes nothing; `current` has room for the result.
-    let result = unsafe { libc::sigaction(number, std::ptr::null(), current.as_mut_ptr()) };
-    if result == 0 {
-        // SAFETY: the call has succeeded and filled it.
-        Ok(unsafe { current.assume_init() })
-    } else {
-        Err(io::Error::last_os_error())
+    // SAFETY: a null pointer changes nothing; `current` has room for the result, which a call that
+    // succeeds fills.
+    unsafe {
+        match libc::sigaction(number, std::ptr::null(), current.as_mut_ptr()) {
+            0 => Ok(current.assume_init()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }
 
@@ -137,12 +137,12 @@ pub(super) fn get(number: i32) -> io::Result<libc::sigaction> {
 pub(super) fn set(number: i32, new: &libc::sigaction) -> io::Result<libc::sigaction> {
     let mut before = MaybeUninit::uninit();
     // SAFETY: `new` is ours, the default action, or was returned by the kernel as a disposition of
-    // this signal. Its handler stays valid for the life of the process.
-    let result = unsafe { libc::sigaction(number, new, before.as_mut_ptr()) };
-    if result == 0 {
-        // SAFETY: the call has succeeded and filled it.
-        Ok(unsafe { before.assume_init() })
-    } else {
-        Err(io::Error::last_os_error())
+    // this signal. Its handler stays valid for the life of the process. A call that succeeds fills
+    // `before`.
+    unsafe {
+        match libc::sigaction(number, new, before.as_mut_ptr()) {
+            0 => Ok(before.assume_init()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }

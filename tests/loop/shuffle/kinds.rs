@@ -32,7 +32,7 @@ pub(super) fn run<F: Future<Output = ()>>(
             0
         }
     };
-    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    let event_loop = Builder::new().shuffle(chooser).build().unwrap();
     event_loop.block_on(program(trace.clone()));
     trace.take()
 }
@@ -295,7 +295,7 @@ fn a_read_or_write_that_would_block_is_tried_again_after_an_event() {
     for kind in [Kind::Read, Kind::Write, Kind::Attempt] {
         let mut asked = 0;
         let trace = Trace::default();
-        let mut event_loop = Builder::new()
+        let event_loop = Builder::new()
             .shuffle(move |question: &Question<'_>| {
                 asked += usize::from(question.kind == kind);
                 usize::from(question.kind == kind && asked % 2 == 1)
@@ -313,7 +313,7 @@ fn every_way_to_read_and_write_is_cut() {
         Kind::Read | Kind::Write => 3,
         _ => 0,
     };
-    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    let event_loop = Builder::new().shuffle(chooser).build().unwrap();
     event_loop.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -369,7 +369,7 @@ fn tcp_and_udp_work_under_seeds() {
 #[test]
 fn a_job_runs_as_on_another_thread() {
     let chooser = |_: &Question<'_>| 0;
-    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    let event_loop = Builder::new().shuffle(chooser).build().unwrap();
     event_loop.block_on(async {
         let here = std::thread::current().id();
         let job = spawn_blocking(move || {

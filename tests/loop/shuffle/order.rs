@@ -432,7 +432,7 @@ fn connections_are_accepted_in_the_order_of_their_arrival() {
                 clients.push(client);
             }
             for _ in &clients {
-                let mut stream = listener.accept().await.unwrap();
+                let (mut stream, _) = listener.accept().await.unwrap();
                 let mut byte = [0];
                 stream.read_exact(&mut byte).await.unwrap();
                 note(&trace, byte[0].to_string());

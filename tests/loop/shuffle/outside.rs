@@ -105,7 +105,7 @@ fn the_clock_of_a_shuffled_loop_cannot_be_resumed() {
     assert!(found.message.contains("stays paused"), "{found}");
     assert!(found.message.contains("outside.rs"), "{found}");
     let text = panic_of(|| {
-        let mut event_loop = phaseloop::Builder::new()
+        let event_loop = phaseloop::Builder::new()
             .shuffle(|_: &phaseloop::shuffle::Question<'_>| 0)
             .build()
             .unwrap();

@@ -70,7 +70,7 @@ fn fingerprint(seed: u64, rounds: u32) -> (u64, u64) {
         log.set((count + 1, hasher.finish()));
         answer
     };
-    let mut event_loop = Builder::new().shuffle(chooser).build().unwrap();
+    let event_loop = Builder::new().shuffle(chooser).build().unwrap();
     event_loop.block_on(busy(rounds));
     asked.get()
 }

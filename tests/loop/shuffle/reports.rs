@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use phaseloop::shuffle::{self, Explore, Strategy};
-use phaseloop::task::yield_now;
+use phaseloop::task::yield_microtask;
 use phaseloop::time::{sleep, timeout};
 use phaseloop::{next_tick, spawn, spawn_blocking};
 
@@ -96,7 +96,7 @@ fn a_drain_that_never_ends_is_stopped() {
         .max_drain(NonZeroU64::new(500).unwrap());
     let found = explore.clone().try_run(|| async {
         loop {
-            yield_now().await;
+            yield_microtask().await;
         }
     });
     let found = found.unwrap_err();
@@ -120,7 +120,7 @@ fn a_drain_that_never_ends_is_stopped() {
     let many = explore.try_run(|| async {
         for _ in 0..3 {
             for _ in 0..400 {
-                yield_now().await;
+                yield_microtask().await;
             }
             phaseloop::phase::check().await;
         }

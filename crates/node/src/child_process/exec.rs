@@ -420,19 +420,25 @@ impl Run {
         }
     }
 
-    /// Kills the process when `signal` is aborted; it may be aborted already.
+    /// Kills the process when `signal` is aborted; it may be aborted already. A process that does
+    /// not run is not aborted.
     fn end_with(self: &Rc<Self>, signal: &AbortSignal) {
-        let (run, reason) = (self.clone(), signal.clone());
+        let (run, source) = (self.clone(), signal.clone());
         let abort = move || {
-            if let Some(reason) = reason.reason() {
-                run.kill();
-                run.fail(Error::aborted_by(reason));
+            if let (Some(reason), Some(child)) = (source.reason(), run.child()) {
+                if child.kill(run.kill_signal) {
+                    child.emit(ERROR, Error::aborted_by(reason));
+                }
             }
         };
         if signal.aborted() {
-            next_tick(abort);
-        } else {
-            signal.on_abort(abort);
+            return next_tick(abort);
+        }
+        let listener = signal.on_abort(abort);
+        if let Some(child) = self.child() {
+            // The signal may outlive many processes.
+            let signal = signal.clone();
+            child.once(CLOSE, move |()| _ = signal.off(listener));
         }
     }
 
@@ -470,7 +476,7 @@ impl Run {
         self.was_killed.set(true);
         if let Some(child) = self.child() {
             // A grandchild that still writes to the pipes gets an error and ends too.
-            for output in [child.stdout(), child.stderr()].into_iter().flatten() {
+            for output in child.outputs() {
                 output.destroy(None);
             }
             child.kill(self.kill_signal);
@@ -479,6 +485,11 @@ impl Run {
 
     /// Finishes with an error without waiting for the process: it did not start, or was aborted.
     fn fail(&self, error: Error) {
+        if let Some(child) = self.child() {
+            for output in child.outputs() {
+                output.destroy(None);
+            }
+        }
         self.collected.borrow_mut().error = Some(error);
         self.finish();
     }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-use super::{Arguments, ChildProcess};
+use super::{Arguments, ChildProcess, failure};
 use crate::error::Error;
 use crate::ipc::{self, Ipc, Json};
 use phaseloop::process::Command;
@@ -57,8 +57,8 @@ pub fn fork_command(mut command: Command) -> ChildProcess {
     let (ours, theirs) = match UnixStream::pair() {
         Ok(pair) => pair,
         Err(error) => {
-            let program = command.as_std().get_program().to_owned();
-            return ChildProcess::failed(Error::of_spawn(error, program.as_ref()));
+            let error = failure::of_start(error, &command);
+            return ChildProcess::failed(error, Default::default());
         }
     };
     command.fd(CHANNEL, theirs);
@@ -68,9 +68,7 @@ pub fn fork_command(mut command: Command) -> ChildProcess {
     // The command owns the child's end of the channel. It is dropped here, so that the exit of the
     // child closes the channel.
     drop(command);
-    if child.pid().is_some() {
-        child.connect(ours);
-    }
+    child.connect(ours);
     child
 }
 

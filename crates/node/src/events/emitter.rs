@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
+use std::rc::{Rc, Weak};
 
 use super::event::{Event, ListenerId};
 use super::{EventEmitter, WeakEmitter};
@@ -176,6 +177,55 @@ impl Emitter for EventEmitter {
         Box::new(move || this.upgrade())
     }
 }
+
+/// A part of an object whose clones share one state.
+pub(crate) trait Weaken: Sized {
+    type Weak: 'static;
+
+    fn weaken(&self) -> Self::Weak;
+
+    fn strengthen(weak: &Self::Weak) -> Option<Self>;
+}
+
+impl<T: ?Sized + 'static> Weaken for Rc<T> {
+    type Weak = Weak<T>;
+
+    fn weaken(&self) -> Weak<T> {
+        Self::downgrade(self)
+    }
+
+    fn strengthen(weak: &Weak<T>) -> Option<Self> {
+        weak.upgrade()
+    }
+}
+
+impl<E: Emitter + Clone + 'static> Weaken for E {
+    type Weak = Box<dyn Fn() -> Option<Self>>;
+
+    fn weaken(&self) -> Self::Weak {
+        self.weak_this()
+    }
+
+    fn strengthen(weak: &Self::Weak) -> Option<Self> {
+        weak()
+    }
+}
+
+/// Implements [`Emitter::weak_this`] for a type whose fields, all named here, can be
+/// [weakened](Weaken). The reference is valid while the object can emit: what emits holds it.
+macro_rules! weak_this {
+    ($($field:ident),+) => {
+        fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+            use $crate::events::Weaken;
+            $(let $field = Weaken::weaken(&self.$field);)+
+            Box::new(move || {
+                $(let $field = Weaken::strengthen(&$field)?;)+
+                Some(Self { $($field),+ })
+            })
+        }
+    };
+}
+pub(crate) use weak_this;
 
 /// The first argument of a listener of [`on_this`](Emitter::on_this): the emitting object and the
 /// listener's id. A clone can be kept, as a clone of the object can.

@@ -3,9 +3,11 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::listeners::{Calls, MonitorCalls};
+use super::{NEW_LISTENER, REMOVE_LISTENER};
 use crate::error::Error;
 use crate::reason::Reason;
 
@@ -152,6 +154,22 @@ impl Key {
     pub(super) fn is_monitor(self) -> bool {
         self.name == MONITOR
     }
+
+    /// Returns whether the event reports a listener that is added or removed.
+    pub(super) fn is_about_listeners(self) -> bool {
+        self == NEW_LISTENER.key() || self == REMOVE_LISTENER.key()
+    }
+
+    /// Returns the place of the name among those of an object in JavaScript: array indices come
+    /// first, in their order, and symbols last.
+    pub(super) fn rank(self) -> (u8, u32) {
+        let is_index = |index: &u32| *index < u32::MAX && index.to_string() == self.name;
+        let index = self.name.parse().ok().filter(is_index);
+        match index {
+            Some(index) => (0, index),
+            None => (1 + u8::from(self.is_monitor()), 0),
+        }
+    }
 }
 
 /// Identifies a listener, for [`EventEmitter::off`](super::EventEmitter::off).
@@ -176,7 +194,7 @@ pub struct ListenerId {
 
 /// The number of the next listener. All emitters share one counter, so that an id is valid for its
 /// own emitter only.
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 impl ListenerId {
     /// Creates the id of a new listener.
@@ -185,5 +203,23 @@ impl ListenerId {
             key: event.key(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
+    }
+}
+
+/// A moment in the life of an emitter. It separates the listeners that were added before it from
+/// those that are added later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark(NonZeroU64);
+
+impl Mark {
+    /// Returns the present moment.
+    pub(crate) fn now() -> Self {
+        let next = NUMBERS.load(Ordering::Relaxed);
+        Self(NonZeroU64::new(next).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// Returns whether a listener was added before.
+    pub(super) fn is_behind(self, number: u64) -> bool {
+        number < self.0.get()
     }
 }

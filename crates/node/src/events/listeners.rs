@@ -4,7 +4,8 @@ use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::event::{Key, ListenerId};
+use super::ERROR;
+use super::event::{Key, ListenerId, Mark};
 use crate::error::Error;
 
 /// A part of the crate that hears several events of an emitter. It needs no closure for each.
@@ -129,6 +130,10 @@ pub(super) struct Listeners {
     entries: Vec<Entry>,
     /// How often the list has changed.
     changes: u32,
+    /// Whether there was a listener for added or removed listeners. Most emitters never have one.
+    was_watched: bool,
+    /// Whether a listener for errors was dropped by [`drop_before`](Self::drop_before).
+    has_dropped_error_listener: bool,
 }
 
 /// The listeners of one event when an emit began. Most events have one or two.
@@ -161,6 +166,15 @@ impl Listeners {
         self.changes
     }
 
+    /// Returns whether there may be a listener for added or removed listeners.
+    pub(super) fn was_watched(&self) -> bool {
+        self.was_watched
+    }
+
+    pub(super) fn has_dropped_error_listener(&self) -> bool {
+        self.has_dropped_error_listener
+    }
+
     /// Returns the listeners of an event.
     fn of(&self, key: Key) -> &[Entry] {
         let start = self.entries.iter().position(|entry| entry.is_for(key));
@@ -190,14 +204,24 @@ impl Listeners {
     /// Adds a listener before or behind the others of its event. Returns their number.
     pub(super) fn insert(&mut self, entry: Entry, first: bool) -> usize {
         let key = entry.key();
+        self.was_watched |= key.is_about_listeners();
+        // From both ends: the listeners of the event itself are not looked at, since there may be
+        // thousands of them.
+        let all = self.entries.len();
         let start = self.entries.iter().position(|entry| entry.is_for(key));
-        let start = start.unwrap_or(self.entries.len());
-        let count = self.of(key).len();
+        let (start, end) = match start {
+            Some(start) => {
+                let last = self.entries.iter().rposition(|entry| entry.is_for(key));
+                (start, last.map_or(start, |last| last + 1))
+            }
+            None => (all, all),
+        };
+        let count = end - start;
         // A socket of a server has six listeners: doubling would leave a third of the room unused.
         if self.entries.len() == self.entries.capacity() && self.entries.len() < 8 {
             self.entries.reserve_exact(2);
         }
-        let at = if first { start } else { start + count };
+        let at = if first { start } else { end };
         self.entries.insert(at, entry);
         self.changes = self.changes.wrapping_add(1);
         count + 1
@@ -205,17 +229,33 @@ impl Listeners {
 
     /// Removes a listener and returns it, so that the caller drops it without a borrow.
     pub(super) fn remove(&mut self, id: ListenerId) -> Option<Entry> {
+        // The last one first: most listeners are removed in that order.
         let place = self
             .entries
             .iter()
-            .position(|entry| entry.number == id.number)?;
+            .rposition(|entry| entry.number == id.number)?;
         self.changes = self.changes.wrapping_add(1);
         Some(self.entries.remove(place))
     }
 
-    /// Returns the last listener of an event.
-    pub(super) fn last(&self, key: Key) -> Option<ListenerId> {
-        self.of(key).last().map(Entry::id)
+    /// Removes the listeners that were added before `mark`, and returns them, so that the caller
+    /// drops them without a borrow. The events of `kept` keep theirs.
+    pub(super) fn drop_before(&mut self, mark: Mark, kept: &[&str]) -> Vec<Entry> {
+        let is_old = |entry: &Entry| mark.is_behind(entry.number) && !kept.contains(&entry.name);
+        let is_error = |entry: &Entry| is_old(entry) && entry.name == ERROR.name();
+        self.has_dropped_error_listener |= self.entries.iter().any(is_error);
+        self.changes = self.changes.wrapping_add(1);
+        if self.entries.iter().all(is_old) {
+            return std::mem::take(&mut self.entries);
+        }
+        let (old, new) = self.entries.drain(..).partition(is_old);
+        self.entries = new;
+        old
+    }
+
+    /// Returns the listeners of an event.
+    pub(super) fn ids(&self, key: Key) -> Vec<ListenerId> {
+        self.of(key).iter().map(Entry::id).collect()
     }
 
     /// Returns the last listener of an observer, of one token or of any.
@@ -224,10 +264,12 @@ impl Listeners {
         self.entries.iter().rfind(is_it).map(Entry::id)
     }
 
-    /// Returns the events, in the order of their first listeners.
+    /// Returns the events in the order of JavaScript: that of their first listeners, except that
+    /// array indices come first and symbols last.
     pub(super) fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<_> = self.entries.iter().map(Entry::key).collect();
         keys.dedup();
+        keys.sort_by_key(|key| key.rank());
         keys
     }
 }

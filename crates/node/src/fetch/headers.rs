@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::Error;
-use crate::http::{is_token, validate_header_value};
+use crate::http::{Names, is_token, validate_header_value};
 
 /// The headers of a [`Response`](super::Response). Names match in any case. JavaScript: `Headers`.
 ///
@@ -43,10 +43,13 @@ impl Headers {
         Self { list }
     }
 
-    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let is_it = move |(known, _): &&(String, String)| known.eq_ignore_ascii_case(name);
-        let found = self.list.iter().filter(is_it);
-        found.map(|(_, value)| value.as_str())
+    fn values(&self, name: &str) -> impl Iterator<Item = &str> + use<'_> {
+        let name = name.to_ascii_lowercase();
+        let start = self.list.partition_point(|(known, _)| *known < name);
+        let found = self.list[start..].iter();
+        found
+            .take_while(move |(known, _)| *known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Returns the value of a header. Several values are joined by `, `. JavaScript:
@@ -95,19 +98,21 @@ impl fmt::Debug for Headers {
 /// Checks the headers of a request, and joins the values of each name under its first spelling.
 pub(super) fn joined(headers: Vec<(String, String)>) -> Result<Vec<(String, String)>, Error> {
     let mut all: Vec<(String, String)> = Vec::new();
+    let mut names = Names::default();
     for (name, value) in headers {
         check(&name, &value)?;
         let value = value.trim_matches([' ', '\t', '\r', '\n']);
-        let known = all
-            .iter_mut()
-            .find(|(known, _)| known.eq_ignore_ascii_case(&name));
-        match known {
+        let known = names.find(&name, all.len(), |place| &all[place].0);
+        match known.map(|place| &mut all[place]) {
             Some((known, values)) => {
                 let is_cookie = known.eq_ignore_ascii_case("cookie");
                 values.push_str(if is_cookie { "; " } else { ", " });
                 values.push_str(value);
             }
-            None => all.push((name, value.to_owned())),
+            None => {
+                all.push((name, value.to_owned()));
+                names.added(all.len(), |place| &all[place].0);
+            }
         }
     }
     Ok(all)

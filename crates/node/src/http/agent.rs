@@ -23,8 +23,8 @@ pub(super) use self::pool::Pooled;
 use super::client::ClientRequest;
 use crate::context::Node;
 use crate::delay::Delay;
-use crate::events::{Emitter, Event, EventEmitter};
-use crate::net::{Address, Socket};
+use crate::events::{Emitter, Event, EventEmitter, weak_this};
+use crate::net::{Address, Socket, SocketOptions};
 use crate::site::Site;
 #[cfg(feature = "tls")]
 use crate::tls::{self, ClientContext};
@@ -258,7 +258,7 @@ pub(crate) fn fetch_agent(scheme: &str) -> Option<Agent> {
 pub(crate) fn secure_agent(context: &ClientContext) -> AgentBuilder {
     let context = context.clone();
     let connector: Connector = Rc::new(move |address, server_name, site| {
-        let socket = Socket::new();
+        let socket = Socket::unheld(SocketOptions::default());
         socket.set_no_delay(true);
         tls::connect_socket(&socket, address.clone(), server_name, &context, site);
         socket
@@ -345,7 +345,7 @@ impl Agent {
     /// Returns a builder for an agent.
     pub fn builder() -> AgentBuilder {
         let connector: Connector = Rc::new(|address, _, site| {
-            let socket = Socket::new();
+            let socket = Socket::unheld(SocketOptions::default());
             socket.set_no_delay(true);
             socket.connect_at(address.clone(), site);
             socket
@@ -547,10 +547,7 @@ impl Emitter for Agent {
         &self.inner.emitter
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let inner = Rc::downgrade(&self.inner);
-        Box::new(move || inner.upgrade().map(|inner| Self { inner }))
-    }
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Agent {

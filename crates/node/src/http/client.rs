@@ -30,7 +30,7 @@ use crate::abort::{AbortListener, AbortSignal};
 use crate::context::Node;
 use crate::delay::Delay;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId};
+use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, weak_this};
 use crate::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
 use crate::site::Site;
 use crate::stream::finished;
@@ -461,6 +461,9 @@ impl ClientRequest {
     fn fail_unsent(&self, error: Option<Error>) {
         self.emit(ERROR, error.unwrap_or_else(hang_up));
         self.close();
+        // What was written holds the request by its callback, as what is written later would.
+        self.message.sending().drop_kept();
+        self.message.sending().abandon();
     }
 
     fn hear_timeout(&self, pooled: &Rc<Pooled>) {
@@ -486,7 +489,11 @@ impl ClientRequest {
         if let Some((signal, listener)) = abort {
             signal.off(listener);
         }
-        self.message.sending().emit_close();
+        let response = self.state.exchange.response();
+        match response.is_some_and(|response| response.complete()) {
+            true => self.message.sending().emit_close_answered(),
+            false => self.message.sending().emit_close(),
+        }
     }
 }
 
@@ -556,13 +563,7 @@ impl Emitter for ClientRequest {
         self.message.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let (message, state) = (self.message.weak_this(), Rc::downgrade(&self.state));
-        Box::new(move || {
-            let (message, state) = (message()?, state.upgrade()?);
-            Some(Self { message, state })
-        })
-    }
+    weak_this!(message, state);
 }
 
 impl fmt::Debug for ClientRequest {

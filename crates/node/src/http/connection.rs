@@ -258,7 +258,6 @@ impl Connection {
             }
         }
         let options = IncomingOptions {
-            header_count: self.limits.header_count,
             joins_duplicates: self.server.joins_duplicates.get(),
         };
         let request = IncomingMessage::new(head, &self.socket, options, body);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::names::Names;
 use super::parser::Head;
 
 /// The headers, or the trailers, of a received message. Names match in any case. JavaScript:
@@ -29,6 +30,7 @@ use super::parser::Head;
 #[derive(Clone, Default)]
 pub struct Headers {
     list: Vec<Entry>,
+    names: Names,
 }
 
 #[derive(Clone)]
@@ -82,25 +84,28 @@ impl Again {
 }
 
 impl Headers {
-    /// Reads the first `count` header lines of a head.
-    pub(super) fn of(head: &Head, count: usize, joins_all: bool) -> Self {
+    /// Reads the header lines of a head.
+    pub(super) fn of(head: &Head, joins_all: bool) -> Self {
         let mut headers = Self::default();
-        for (name, value) in head.fields().take(count) {
+        for (name, value) in head.fields() {
             headers.add(name, value, joins_all);
         }
         headers
     }
 
     fn add(&mut self, name: &[u8], value: &[u8], joins_all: bool) {
-        let value = latin1(value);
-        let known = |entry: &&mut Entry| entry.name.as_bytes().eq_ignore_ascii_case(name);
-        let Some(entry) = self.list.iter_mut().find(known) else {
-            return self.list.push(Entry {
-                name: latin1(name).to_ascii_lowercase(),
+        let (mut name, value) = (latin1(name), latin1(value));
+        name.make_ascii_lowercase();
+        let Some(place) = self.place(&name) else {
+            self.list.push(Entry {
+                name,
                 values: vec![value],
                 joined: None,
             });
+            let list = &self.list;
+            return self.names.added(list.len(), |place| &list[place].name);
         };
+        let entry = &mut self.list[place];
         if let Again::Joined(separator) = Again::of(&entry.name, joins_all) {
             let joined = entry.joined.get_or_insert_with(|| entry.values[0].clone());
             joined.push_str(separator);
@@ -110,8 +115,12 @@ impl Headers {
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        let mut entries = self.list.iter();
-        entries.find(|entry| entry.name.eq_ignore_ascii_case(name))
+        self.place(name).map(|place| &self.list[place])
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let list = &self.list;
+        self.names.find(name, list.len(), |place| &list[place].name)
     }
 
     /// Returns the value of a header, as one text if it was repeated. Of `Set-Cookie` it is the

@@ -74,21 +74,10 @@ struct Inner {
 pub(super) struct SpareBody(Readable<Vec<u8>>);
 
 /// How a message shows its headers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IncomingOptions {
-    /// The largest number of header lines; 0 means no limit.
-    pub(super) header_count: usize,
     /// Whether headers that make sense only once are joined too.
     pub(super) joins_duplicates: bool,
-}
-
-impl Default for IncomingOptions {
-    fn default() -> Self {
-        Self {
-            header_count: 1000,
-            joins_duplicates: false,
-        }
-    }
 }
 
 impl IncomingMessage {
@@ -210,7 +199,7 @@ impl IncomingMessage {
     pub fn headers(&self) -> &Headers {
         let inner = &self.inner;
         let joins = inner.options.joins_duplicates;
-        let make = || Headers::of(&inner.head, inner.visible(), joins);
+        let make = || Headers::of(&inner.head, joins);
         inner.headers.get_or_init(make)
     }
 
@@ -231,7 +220,7 @@ impl IncomingMessage {
             return &inner.no_trailers;
         };
         let joins = inner.options.joins_duplicates;
-        let make = || Headers::of(trailers, usize::MAX, joins);
+        let make = || Headers::of(trailers, joins);
         inner.trailer_headers.get_or_init(make)
     }
 
@@ -349,9 +338,9 @@ impl IncomingMessage {
         &self.inner.head
     }
 
-    /// Returns the first header with a name in lower case, among those that the program sees.
+    /// Returns the first header with a name in lower case.
     pub(super) fn find(&self, name: &[u8]) -> Option<&[u8]> {
-        let mut fields = self.inner.head.fields().take(self.inner.visible());
+        let mut fields = self.inner.head.fields();
         let is_it = |(known, _): &(&[u8], &[u8])| known.eq_ignore_ascii_case(name);
         fields.find(is_it).map(|(_, value)| value)
     }
@@ -390,17 +379,6 @@ impl IncomingMessage {
         if !self.inner.is_dumped.replace(true) {
             self.readable.remove_all(Readable::<Vec<u8>>::DATA);
             self.readable.resume();
-        }
-    }
-}
-
-impl Inner {
-    /// The number of header lines that the program sees.
-    // H13.
-    fn visible(&self) -> usize {
-        match self.options.header_count {
-            0 => self.head.len(),
-            limit => limit.min(self.head.len()),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) use self::head::{FirstLine, KeepAliveLine};
 pub(super) use self::sending::Sending;
 use super::validate::{validate_text, validate_token};
 use crate::error::Error;
-use crate::events::{Emitter, Event, EventEmitter};
+use crate::events::{Emitter, Event, EventEmitter, weak_this};
 use crate::net::Socket;
 use crate::stream::{IntoChunk, Sink as _, Writable};
 
@@ -398,13 +398,7 @@ impl Emitter for OutgoingMessage {
         self.sending.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let (writable, sending) = (self.writable.weak_this(), Rc::downgrade(&self.sending));
-        Box::new(move || {
-            let (writable, sending) = (writable()?, sending.upgrade()?);
-            Some(Self { writable, sending })
-        })
-    }
+    weak_this!(writable, sending);
 }
 
 impl fmt::Debug for OutgoingMessage {

@@ -52,7 +52,8 @@ pub(super) enum Kind {
 pub(super) struct Limits {
     /// The size of URL, names and values; a head of this size is refused.
     pub(super) header_size: usize,
-    /// The number of header lines that are kept; 0 means no limit. Framing uses all lines.
+    /// The number of header lines, and of trailers; 0 means no limit. A request with more is
+    /// refused. Of a response so many are kept, and framing uses all.
     pub(super) header_count: usize,
 }
 

@@ -10,7 +10,7 @@
 //! | [`TIMEOUT`] | in the timers phase |
 //! | [`CONNECTION`] | in the poll phase, one callback for each |
 //! | [`LISTENING`] | on a tick |
-//! | [`CLOSE`] | on a tick, after the last connection is gone |
+//! | [`CLOSE`](crate::stream::CLOSE) | on a tick, after the last connection is gone |
 
 mod builder;
 
@@ -28,10 +28,9 @@ use super::incoming::IncomingMessage;
 use super::response::ServerResponse;
 use crate::delay::Delay;
 use crate::error::Error;
-use crate::events::{Emitter, Event, EventEmitter, WeakEmitter};
+use crate::events::{Emitter, Event, EventEmitter, WeakEmitter, weak_this};
 use crate::net::{self, Address, CONNECTION, LISTENING, Socket, SocketOptions};
 use crate::site::Site;
-use crate::stream::CLOSE;
 use crate::timers::{Timeout, set_interval_at};
 use phaseloop::LoopHandle;
 
@@ -335,8 +334,8 @@ impl Server {
     }
 
     /// Stops accepting, and destroys the idle connections. The others stay until their peers close
-    /// them or they are idle for too long. [`CLOSE`] is emitted when the last one is gone.
-    /// JavaScript: `server.close()`.
+    /// them or they are idle for too long. [`CLOSE`](crate::stream::CLOSE) is emitted when
+    /// the last one is gone. JavaScript: `server.close()`.
     // H49.
     pub fn close(&self) {
         self.close_idle_connections();
@@ -347,8 +346,15 @@ impl Server {
     /// Closes the server, and calls `callback` when it is closed; see [`close`](Self::close).
     /// JavaScript: `server.close(callback)`.
     pub fn close_with(&self, callback: impl FnOnce() + 'static) {
-        self.once(CLOSE, move |()| callback());
-        self.close();
+        self.close_with_result(|_| callback());
+    }
+
+    /// Closes the server, and calls `callback` when it is closed, with the error
+    /// `ERR_SERVER_NOT_RUNNING` if it did not listen. JavaScript: `server.close(callback)`.
+    pub fn close_with_result(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        self.close_idle_connections();
+        self.state.stop_checking();
+        self.net.close_with_result(callback);
     }
 
     /// Destroys the connections that have answered all requests, and have no begun one. JavaScript:
@@ -572,13 +578,7 @@ impl Emitter for Server {
         self.net.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let (net, state) = (self.net.weak_this(), Rc::downgrade(&self.state));
-        Box::new(move || {
-            let (net, state) = (net()?, state.upgrade()?);
-            Some(Self { net, state })
-        })
-    }
+    weak_this!(net, state);
 }
 
 impl fmt::Debug for Server {

@@ -1,15 +1,13 @@
 //! The connection behind a socket: TCP or local.
 
-use std::cell::RefCell;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::site::Site;
-use crate::stream::write_chunks;
 use phaseloop::net::{TcpListener, TcpStream};
 use phaseloop::{Close, Handle};
 
@@ -45,9 +43,6 @@ pub(crate) trait Connection {
     fn close(self: Box<Self>) -> Close;
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
 }
-
-/// The connection of a socket. `None` before it is connected and after it is destroyed.
-pub(super) type Slot = RefCell<Option<Box<dyn Connection>>>;
 
 /// A listening socket.
 pub(crate) trait Listener {
@@ -180,50 +175,4 @@ pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
     } else {
         handle.unref();
     }
-}
-
-/// Writes as much as the kernel takes now. `None`: nothing, because the kernel is full or there is
-/// no connection. Most writes need no more, and so no future.
-pub(super) fn write_now(slot: &Slot, bytes: &[u8]) -> Option<io::Result<usize>> {
-    let slot = slot.borrow();
-    let connection = slot.as_ref()?;
-    if bytes.is_empty() {
-        return Some(Ok(0));
-    }
-    let mut cx = Context::from_waker(Waker::noop());
-    match connection.poll_write(&mut cx, bytes) {
-        Poll::Ready(written) => Some(written),
-        Poll::Pending => None,
-    }
-}
-
-/// Writes all bytes.
-pub(super) async fn write_all(slot: &Slot, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let size = poll_fn(|cx| match &*slot.borrow() {
-            Some(connection) => connection.poll_write(cx, bytes),
-            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-        })
-        .await?;
-        bytes = &bytes[size..];
-    }
-    Ok(())
-}
-
-/// Writes all chunks with vectored writes.
-pub(super) async fn write_all_chunks(slot: &Slot, chunks: &[Vec<u8>]) -> io::Result<()> {
-    write_chunks(chunks, |cx, buffers| match &*slot.borrow() {
-        Some(connection) => connection.poll_write_vectored(cx, buffers),
-        None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-    })
-    .await
-}
-
-/// Shuts down the writing direction. Without a connection there is nothing to do.
-pub(super) async fn shut_down(slot: &Slot) -> io::Result<()> {
-    poll_fn(|cx| match &*slot.borrow() {
-        Some(connection) => connection.poll_shutdown(cx),
-        None => Poll::Ready(Ok(())),
-    })
-    .await
 }

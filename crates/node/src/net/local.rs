@@ -42,7 +42,8 @@ impl Connection for UnixStream {
 impl Listener for UnixListener {
     fn accept(&self, site: Site) -> Accept<'_> {
         Box::pin(async move {
-            let connection: Box<dyn Connection> = Box::new(self.accept_at(site).await?);
+            let (stream, _) = self.accept_at(site).await?;
+            let connection: Box<dyn Connection> = Box::new(stream);
             Ok(connection)
         })
     }

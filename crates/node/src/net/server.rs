@@ -15,7 +15,7 @@ use crate::abort::AbortController;
 use crate::callback_futures::{call_user, in_callbacks};
 use crate::dns;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter};
+use crate::events::{ERROR, Emitter, Event, EventEmitter, weak_this};
 use crate::site::Site;
 use crate::stream::CLOSE;
 use phaseloop::LoopHandle;
@@ -134,8 +134,11 @@ impl Server {
         self.inner.wrap.replace(Some(wrap));
     }
 
-    /// Starts to listen at once, and emits [`LISTENING`] on the next tick. An error is also emitted
-    /// on the next tick. A name is looked up first. JavaScript: `server.listen(port, host)`.
+    /// Starts to listen, and emits [`LISTENING`] or an error on a tick. A name is looked up first.
+    /// JavaScript: `server.listen(port, host)`.
+    ///
+    /// The lookup of an IP address takes a tick, as in Node: the server listens on the next tick,
+    /// and the event follows on the one after. [`address`](Self::address) is known at once.
     ///
     /// A bare port listens on all IPv6 and IPv4 addresses, or on IPv4 only if the machine has no
     /// IPv6.
@@ -148,7 +151,7 @@ impl Server {
         let (address, site) = (address.into(), Location::caller());
         let listener = match (&address, address.to_listen()) {
             (Address::Path(path), _) => {
-                local::listen(path, site).map_err(|error| Error::of_listen(error, None))
+                local::listen(path, site).map_err(|error| Error::of_listen_at(error, path))
             }
             (Address::Port(port), Some(address)) => bind(address, site).or_else(|error| {
                 if error.code() == Some("EADDRINUSE") {
@@ -157,11 +160,25 @@ impl Server {
                 // The machine has no IPv6.
                 bind((Ipv4Addr::UNSPECIFIED, *port).into(), site)
             }),
-            (_, Some(address)) => bind(address, site),
+            (_, Some(address)) => return self.listen_by_tick(bind(address, site), site),
             (Address::Host(host, port), None) => return self.look_up(host, *port, site),
             (_, None) => unreachable!("only a name or a path has no address"),
         };
         self.listen_on(listener, site);
+    }
+
+    /// Listens on the next tick, unless the server is closed before.
+    #[track_caller]
+    fn listen_by_tick(&self, listener: Result<Box<dyn Listener>, Error>, site: Site) {
+        if let Ok(listener) = &listener {
+            self.inner.address.set(listener.address());
+        }
+        let (server, generation) = (self.clone(), self.inner.generation.get());
+        next_tick(move || {
+            if server.inner.generation.get() == generation {
+                server.listen_on(listener, site);
+            }
+        });
     }
 
     #[track_caller]
@@ -296,7 +313,32 @@ impl Server {
 
     /// Stops accepting, and calls `callback` when the server is closed; see [`close`](Self::close).
     pub fn close_with(&self, callback: impl FnOnce() + 'static) {
-        self.once(CLOSE, move |()| callback());
+        self.close_with_result(|_| callback());
+    }
+
+    /// Stops accepting, and calls `callback` when the server is closed, with the error
+    /// `ERR_SERVER_NOT_RUNNING` if it did not listen. JavaScript: `server.close(callback)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{net, run};
+    ///
+    /// run(async {
+    ///     net::Server::new().close_with_result(|result| {
+    ///         assert_eq!(result.unwrap_err().code(), Some("ERR_SERVER_NOT_RUNNING"));
+    ///     });
+    /// });
+    /// ```
+    pub fn close_with_result(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
+        let result = match self.is_listening() {
+            true => Ok(()),
+            false => {
+                let code = "ERR_SERVER_NOT_RUNNING";
+                Err(Error::with_code(code, "Server is not running."))
+            }
+        };
+        self.once(CLOSE, move |()| callback(result));
         self.close();
     }
 
@@ -400,12 +442,9 @@ impl Emitter for Server {
         &self.inner.emitter
     }
 
-    /// Weak, because a closed server keeps its listeners: it may listen again. The reference is
-    /// valid while the server emits.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.inner);
-        Box::new(move || this.upgrade().map(|inner| Self { inner }))
-    }
+    // Weak, because a closed server keeps its listeners: it may listen again. The reference is
+    // valid while the server emits.
+    weak_this!(inner);
 }
 
 impl fmt::Debug for Server {

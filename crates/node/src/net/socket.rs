@@ -2,39 +2,41 @@
 //!
 //! ```text
 //!   new ── connect ──> connecting ── poll phase: 'connect', 'ready' ──> open
-//!    │                     └──────────────── destroy ────────────────┴──> closing phase: 'close'
+//!    │        ^            └──────────────── destroy ────────────────┴──> closing phase: 'close'
+//!    │        └── a destroyed socket may connect again ────────────────────┘
 //!    └── destroy ──> a tick: 'close'
 //! ```
 
+mod connecting;
+mod hold;
 mod idle;
 mod opening;
 mod options;
 mod reading;
+mod writing;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
-use std::panic::Location;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-use self::opening::open;
+use self::hold::Hold;
 #[cfg(feature = "tls")]
 pub(crate) use self::opening::open as open_connection;
 pub use self::options::SocketOptions;
 use self::reading::Reading;
 pub(crate) use self::reading::{Consumer, ReadBuffer};
 use super::address::Address;
-use super::connection::{self, Connection, Slot};
+use super::connection::Connection;
+use super::slot::Slot;
+use crate::abort::AbortController;
 use crate::async_hooks::Kept;
-use crate::callback_futures::in_callbacks;
+use crate::callback_futures::{in_callbacks, run_as_callback};
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::site::Site;
-use crate::stream::{
-    CLOSE, Device, Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable,
-};
+use crate::stream::{Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable};
 use crate::timers::Timeout;
 use phaseloop::extension::frame::Frame;
 use phaseloop::phase;
@@ -119,6 +121,11 @@ pub fn connect_with(
 /// [`allow_half_open`](Self::allow_half_open) is set. [`CLOSE`](crate::stream::CLOSE) is
 /// emitted when the connection is closed.
 ///
+/// A closed socket may [`connect`](Self::connect) again. It keeps its listeners while the program
+/// holds the value that [`new`](Self::new) or [`connect`](fn@connect) returned, or a clone that was
+/// made after the socket was destroyed, such as in a listener of `close`. Otherwise its listeners
+/// are dropped when it is closed, so that a listener may hold a clone of its own socket.
+///
 /// # Examples
 ///
 /// ```
@@ -138,16 +145,20 @@ pub fn connect_with(
 ///     });
 /// });
 /// ```
-#[derive(Clone)]
 pub struct Socket {
     duplex: Duplex<Vec<u8>, Vec<u8>>,
     inner: Rc<Inner>,
+    /// Keeps the listeners of a closed socket, which may connect again.
+    hold: Option<Rc<Hold>>,
 }
 
 #[derive(Default)]
 struct Inner {
     slot: Slot,
-    connecting: Cell<bool>,
+    /// Stops the connecting. `None` if the socket does not connect.
+    opening: RefCell<Option<AbortController>>,
+    /// The value that keeps the listeners, if this socket may have one.
+    hold: RefCell<Option<Weak<Hold>>>,
     reading: Reading,
     /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
@@ -196,6 +207,13 @@ impl Socket {
     /// When no loop runs on this thread and the socket is used.
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
+        let mut socket = Self::unheld(options);
+        socket.hold = Some(Hold::of(&socket.inner));
+        socket
+    }
+
+    /// Creates a socket that drops its listeners when it is closed.
+    pub(crate) fn unheld(options: SocketOptions) -> Self {
         let inner = Rc::new(Inner::default());
         let readable = Readable::bytes().source(inner.clone());
         let writable = Writable::to_device(inner.clone());
@@ -203,7 +221,11 @@ impl Socket {
         duplex.emitter().set_class("Socket");
         let known = inner.duplex.set(duplex.downgrade());
         debug_assert!(known.is_ok(), "a socket has one stream");
-        Self { duplex, inner }
+        Self {
+            duplex,
+            inner,
+            hold: None,
+        }
     }
 
     /// Sets what the events of the connection run in from now on.
@@ -223,73 +245,13 @@ impl Socket {
         owner: Option<Rc<dyn Owner>>,
         site: Site,
     ) -> Self {
-        let socket = Self::with_options(options);
+        let socket = Self::unheld(options);
         socket.duplex.closes_by_hand();
         socket.inner.site.set(Some(site));
         socket.inner.owner.set(owner);
         socket.open(connection);
         socket.readable().read_size(0);
         socket
-    }
-
-    /// Connects the socket. [`CONNECT`] and [`READY`] are emitted when the connection is
-    /// established; an error destroys the socket. JavaScript: `socket.connect(port, host)`.
-    ///
-    /// # Panics
-    ///
-    /// When no loop runs on this thread.
-    #[track_caller]
-    pub fn connect(&self, address: impl Into<Address>) {
-        self.connect_at(address.into(), Location::caller());
-    }
-
-    /// Connects the socket for a line of the program.
-    #[track_caller]
-    pub(crate) fn connect_at(&self, address: Address, site: Site) {
-        self.connect_by(site, open(address, site));
-    }
-
-    /// Connects the socket with the connection that `opening` opens, for a line of the program.
-    #[track_caller]
-    pub(crate) fn connect_by(
-        &self,
-        site: Site,
-        opening: impl Future<Output = Result<Box<dyn Connection>, Error>> + 'static,
-    ) {
-        let socket = self.clone();
-        self.inner.site.set(Some(site));
-        self.inner.connecting.set(true);
-        self.inner.frame.set_frame(Frame::captured());
-        self.duplex.closes_by_hand();
-        let at_once = Rc::new(Cell::new(true));
-        let still_inside = at_once.clone();
-        in_callbacks(async move {
-            let connected = opening.await;
-            if still_inside.get() {
-                // The result is known inside this call, before the caller could add a listener. It
-                // is deferred to the poll phase.
-                phase::poll().await;
-            }
-            if !socket.inner.connecting.replace(false) {
-                return;
-            }
-            match connected {
-                Ok(connection) => {
-                    socket.open(connection);
-                    socket.inner.is_active();
-                    socket.emitter().emit(CONNECT, ());
-                    socket.emitter().emit(READY, ());
-                    if !socket.readable().is_paused() {
-                        socket.readable().read_size(0);
-                    }
-                }
-                Err(error) => {
-                    socket.inner.connecting.set(true);
-                    socket.destroy(Some(error));
-                }
-            }
-        });
-        at_once.set(false);
     }
 
     /// Returns the readable side.
@@ -386,7 +348,7 @@ impl Inner {
             connection.set_no_delay(true);
         }
         self.addresses.set(connection.addresses());
-        self.slot.replace(Some(connection));
+        self.slot.put(connection);
     }
 
     /// Restarts the idle timer after a read or write.
@@ -409,6 +371,10 @@ impl Inner {
         self.slot.borrow().is_some()
     }
 
+    fn is_connecting(&self) -> bool {
+        self.opening.borrow().is_some()
+    }
+
     /// Calls `f` now, or from a listener of 'connect'.
     fn when_connected(&self, emitter: &EventEmitter, f: impl FnOnce() + 'static) {
         if self.is_open() {
@@ -420,109 +386,18 @@ impl Inner {
     fn duplex(&self) -> Option<Duplex<Vec<u8>, Vec<u8>>> {
         self.duplex.get().and_then(WeakDuplex::upgrade)
     }
-
-    /// Writes now, or from a listener of 'connect'. A close before that fails the write from a
-    /// listener of 'close'.
-    fn write_when_connected<W>(self: &Rc<Self>, write: W, done: Done)
-    where
-        W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
-    {
-        let duplex = self.duplex().filter(|_| self.connecting.get());
-        if self.is_open() {
-            return self.start_writing(write, done);
-        }
-        let Some(duplex) = duplex else {
-            let error = Error::with_code("ERR_SOCKET_CLOSED", "Socket is closed");
-            return done.fail(error);
-        };
-        let waits = Rc::new(Cell::new(Some((write, done))));
-        let closed = waits.clone();
-        let on_close = duplex.once(CLOSE, move |()| {
-            if let Some((_, done)) = closed.take() {
-                let text = "Socket closed before the connection was established";
-                done.fail(Error::with_code(
-                    "ERR_SOCKET_CLOSED_BEFORE_CONNECTION",
-                    text,
-                ));
-            }
-        });
-        let inner = self.clone();
-        duplex.once(CONNECT, move |()| {
-            if let Some(duplex) = inner.duplex() {
-                duplex.off(on_close);
-            }
-            if let Some((write, done)) = waits.take() {
-                inner.start_writing(write, done);
-            }
-        });
-    }
-
-    fn start_writing<W>(self: &Rc<Self>, write: W, done: Done)
-    where
-        W: AsyncFnOnce(&Self) -> io::Result<()> + 'static,
-    {
-        let inner = self.clone();
-        in_callbacks(async move {
-            inner.is_active();
-            let written = write(&inner).await;
-            inner.is_active();
-            done.call(written.map_err(write_error));
-        });
-    }
-}
-
-impl Device<Vec<u8>> for Inner {
-    fn write(self: Rc<Self>, mut bytes: Vec<u8>, done: Done) {
-        match connection::write_now(&self.slot, &bytes) {
-            Some(Ok(size)) if size < bytes.len() => drop(bytes.drain(..size)),
-            Some(result) => {
-                self.is_active();
-                return done.call(result.map(drop).map_err(write_error));
-            }
-            None => {}
-        }
-        let write = async move |inner: &Self| connection::write_all(&inner.slot, &bytes).await;
-        self.write_when_connected(write, done);
-    }
-
-    /// Writes all buffered chunks with one vectored write.
-    fn write_all(self: Rc<Self>, chunks: Vec<Vec<u8>>, done: Done) {
-        let write =
-            async move |inner: &Self| connection::write_all_chunks(&inner.slot, &chunks).await;
-        self.write_when_connected(write, done);
-    }
-
-    /// Shuts down the writing direction in the pending phase, after all writes. libuv's
-    /// `uv_shutdown` also completes there.
-    fn end(self: Rc<Self>, done: Done) {
-        let inner = self.clone();
-        let shut_down = move || {
-            in_callbacks(async move {
-                phase::pending().await;
-                let result = if inner.resets.get() {
-                    // The peer would read an EOF before the reset.
-                    Ok(())
-                } else {
-                    connection::shut_down(&inner.slot).await
-                };
-                done.call(match result {
-                    Err(error) if error.kind() != io::ErrorKind::NotConnected => {
-                        Err(Error::of_call(error, "shutdown"))
-                    }
-                    _ => Ok(()),
-                });
-            });
-        };
-        if let Some(duplex) = self.duplex() {
-            self.when_connected(duplex.emitter(), shut_down);
-        }
-    }
 }
 
 impl Source<Vec<u8>> for Inner {
     fn read(self: Rc<Self>, readable: &Readable<Vec<u8>>) {
-        let (inner, stream) = (self.clone(), readable.clone());
-        let start = move || inner.start_reading(&stream);
+        // Weak: a socket that never connects would hold itself by its listener.
+        let inner = Rc::downgrade(&self);
+        let start = move || {
+            let inner = inner.upgrade();
+            if let Some((duplex, inner)) = inner.and_then(|inner| Some((inner.duplex()?, inner))) {
+                inner.start_reading(duplex.readable());
+            }
+        };
         self.when_connected(readable.emitter(), start);
     }
 
@@ -530,10 +405,18 @@ impl Source<Vec<u8>> for Inner {
         true
     }
 
+    fn stays(&self) -> bool {
+        true
+    }
+
     fn destroy(self: Rc<Self>, _: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
         let (duplex, connection) = (self.duplex(), self.slot.take());
         self.reading.end();
-        let was_connecting = self.connecting.replace(false);
+        let opening = self.opening.take();
+        let was_connecting = opening.is_some();
+        if let Some(opening) = opening {
+            opening.abort();
+        }
         let had_handle = connection.is_some() || was_connecting;
         self.had_error.set(error.is_some() && had_handle);
         let idle = self.idle.take();
@@ -541,9 +424,9 @@ impl Source<Vec<u8>> for Inner {
             idle.close();
         }
         match (duplex, connection) {
-            (Some(duplex), Some(connection)) => {
+            (Some(duplex), Some((connection, number))) => {
                 let this = self.clone();
-                let closed = move || this.in_frame(|| duplex.emit_close());
+                let closed = move || this.in_frame(|| this.closed(&duplex, number));
                 self.in_frame(|| connection.close().then(closed));
             }
             (Some(duplex), None) if was_connecting => self.in_frame(|| {
@@ -561,14 +444,21 @@ impl Source<Vec<u8>> for Inner {
     }
 }
 
+impl Inner {
+    /// Handles the close of the connection with this number: what has waited for it is cancelled
+    /// first, as libuv does.
+    fn closed(&self, duplex: &Duplex<Vec<u8>, Vec<u8>>, number: u32) {
+        if self.slot.has_writers() {
+            run_as_callback(|| self.slot.cancel(number));
+        }
+        duplex.emit_close();
+    }
+}
+
 impl Default for Socket {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn write_error(error: io::Error) -> Error {
-    Error::of_call(error, "write")
 }
 
 impl Emitter for Socket {
@@ -580,7 +470,11 @@ impl Emitter for Socket {
         let (duplex, inner) = (self.duplex.downgrade(), Rc::downgrade(&self.inner));
         Box::new(move || {
             let (duplex, inner) = (duplex.upgrade()?, inner.upgrade()?);
-            Some(Self { duplex, inner })
+            Some(Self {
+                duplex,
+                inner,
+                hold: None,
+            })
         })
     }
 }

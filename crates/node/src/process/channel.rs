@@ -9,7 +9,7 @@ use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Event, EventEmitter};
 use crate::ipc::{self, DISCONNECT, Ipc, Json, MESSAGE};
-use phaseloop::extension::node_channel;
+use phaseloop::extension::take_node_channel;
 
 /// The channel, opened by its first use. It belongs to one loop of the process.
 #[derive(Default)]
@@ -23,8 +23,11 @@ impl ParentChannel {
     fn ipc(&self) -> Option<&Rc<Ipc>> {
         let ipc = self.ipc.get_or_init(|| {
             let number = env::var_os(ipc::VARIABLE)?;
-            let socket = node_channel::take(&number)?;
-            let ipc = Ipc::new(socket.into(), self.emitter.clone()).ok()?;
+            let socket = take_node_channel(&number)?;
+            let stream = socket.try_clone().ok()?;
+            let ipc = Ipc::new(stream.into(), self.emitter.clone()).ok()?;
+            // The inherited descriptor stays open, so the parent gets EOF by a shutdown.
+            ipc.on_close(move || drop(socket));
             // Only listeners keep the loop alive.
             ipc.set_referenced(false);
             Some(ipc)

@@ -12,7 +12,7 @@ use crate::async_hooks::Work;
 use crate::reason::Reason;
 use crate::site::Site;
 use phaseloop::extension::frame;
-use phaseloop::extension::{NamedWait, WaitKey, note_waker};
+use phaseloop::extension::{NamedWait, WaitKey, hop, note_waker};
 
 impl<T: Clone + 'static> IntoFuture for Promise<T> {
     type Output = Result<T, Reason>;
@@ -94,7 +94,7 @@ impl<T: Clone + 'static> Future for Awaited<T> {
             (Some(_), Progress::New) => {
                 self.begin();
                 self.progress = Progress::Begun;
-                cx.waker().wake_by_ref();
+                hop(cx.waker());
             }
             (Some(result), _) => {
                 self.end();

@@ -163,9 +163,7 @@ where
             end(&deferred, result.and_then(convert));
         };
         let task = core.spawn_eager(function, Location::caller());
-        if let Some(id) = task.id() {
-            promise.comes_from(Source::Task(id));
-        }
+        promise.comes_from(Source::Task(task.id()));
         drop(task);
         if core.program_has_exited() {
             // The function has called `process::exit`. Its task has swallowed the unwinding, so it

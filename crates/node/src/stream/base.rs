@@ -5,6 +5,8 @@
 //!     └── both sides ended ──> destroy()
 //! ```
 
+mod again;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
@@ -12,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::CLOSE;
 use crate::error::Error;
-use crate::events::{ERROR, EventEmitter};
+use crate::events::{ERROR, EventEmitter, Mark};
 use crate::promise;
 use crate::reason::Reason;
 use phaseloop::task::next_tick;
@@ -140,6 +142,8 @@ pub(super) trait ReadableSide {
     fn leave_source(&self) -> bool;
     /// Drops the functions and the buffered chunks.
     fn release(&self);
+    /// Makes the side usable again.
+    fn undestroy(&self);
 }
 
 /// The writable side of a stream, without its chunk type.
@@ -160,6 +164,8 @@ pub(super) trait WritableSide {
     /// Queues a tick that fails the callbacks of all waiting writes.
     fn before_destroy(&self);
     fn release(&self);
+    /// Makes the side usable again.
+    fn undestroy(&self);
 }
 
 /// The state that all streams share.
@@ -177,12 +183,21 @@ pub struct Base {
     pub(super) closed: Cell<bool>,
     pub(super) close_emitted: Cell<bool>,
     pub(super) error_emitted: Cell<bool>,
+    /// When the last event of the stream was emitted.
+    ended_at: Cell<Option<Mark>>,
     pub(crate) errored: RefCell<Option<Error>>,
     pub(crate) auto_destroy: Cell<bool>,
     pub(super) allow_half_open: Cell<bool>,
     /// Whether the stream emits 'close' itself, on a tick. A stream with a handle emits it when the
     /// handle is closed.
     pub(super) emits_close: Cell<bool>,
+    /// Whether the close keeps the listeners: the stream may be used again.
+    keeps_listeners: Cell<bool>,
+    /// Whether 'close' was emitted since the stream was destroyed. A stream with a handle emits it
+    /// after [`close_emitted`](Self::close_emitted) is set.
+    is_over: Cell<bool>,
+    /// Whether the close has dropped the listeners.
+    pub(super) is_released: Cell<bool>,
     destroy_hook: RefCell<Option<DestroyHook>>,
     leave_hook: RefCell<Option<LeaveHook>>,
     /// Whether a destroy waits for the `construct` function.
@@ -210,10 +225,14 @@ impl Base {
             closed: Cell::new(false),
             close_emitted: Cell::new(false),
             error_emitted: Cell::new(false),
+            ended_at: Cell::new(None),
             errored: RefCell::new(None),
             auto_destroy: Cell::new(auto_destroy),
             allow_half_open: Cell::new(true),
             emits_close: Cell::new(true),
+            keeps_listeners: Cell::new(false),
+            is_over: Cell::new(false),
+            is_released: Cell::new(false),
             destroy_hook: RefCell::new(destroy_hook),
             leave_hook: RefCell::default(),
             destroy_later: Cell::new(false),
@@ -239,10 +258,14 @@ impl Base {
             closed,
             close_emitted,
             error_emitted,
+            ended_at,
             errored,
             auto_destroy,
             allow_half_open,
             emits_close,
+            keeps_listeners,
+            is_over,
+            is_released,
             destroy_hook: _,
             leave_hook,
             destroy_later,
@@ -257,12 +280,16 @@ impl Base {
             error_emitted,
             destroy_later,
             destroy_reported,
+            keeps_listeners,
+            is_over,
+            is_released,
         ];
         let defaults = [constructed, auto_destroy, allow_half_open, emits_close];
         id.get().is_none()
             && emitter.is_untouched()
             && !ends.iter().any(|flag| flag.get())
             && defaults.iter().all(|flag| flag.get())
+            && ended_at.get().is_none()
             && errored.borrow().is_none()
             && leave_hook.borrow().is_none()
     }
@@ -379,6 +406,7 @@ impl Base {
             writable.before_destroy();
         }
         self.destroyed.set(true);
+        self.is_over.set(false);
         if let Some(error) = &error {
             self.set_errored(error);
         }
@@ -442,12 +470,15 @@ impl Base {
         }
         self.closed.set(true);
         self.tick(move |base| {
-            // A guard, because 'close' must follow even if a listener of 'error' panics.
-            let close = EmitClose(base);
+            let abandoned = Abandoned(base);
             if let Some(error) = &error {
                 base.emit_error(error);
             }
-            drop(close);
+            std::mem::forget(abandoned);
+            base.close_emitted.set(true);
+            if base.emits_close.get() {
+                base.emit_close();
+            }
         });
     }
 
@@ -474,22 +505,20 @@ impl Base {
     }
 }
 
-/// Emits 'close' when it is dropped, also if a listener of 'error' panicked or none existed.
-struct EmitClose<'a>(&'a Rc<Base>);
+/// Dropped when 'error' was thrown: it had no listener, or a listener has panicked. As in Node,
+/// 'close' does not follow then, except that a handle emits its own.
+struct Abandoned<'a>(&'a Rc<Base>);
 
-impl Drop for EmitClose<'_> {
+impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         let base = self.0;
-        base.close_emitted.set(true);
-        if !base.emits_close.get() {
-            return;
+        if base.emits_close.get() {
+            base.ended_at.set(Some(Mark::now()));
+            // A tick of its own, because the drop of a listener may panic.
+            base.tick(|base| base.release());
+        } else {
+            base.close_emitted.set(true);
         }
-        if std::thread::panicking() {
-            // 'close' gets a tick of its own: a second panic during unwinding would abort the
-            // process.
-            return base.tick(|base| base.emit_close());
-        }
-        base.emit_close();
     }
 }
 
@@ -502,18 +531,29 @@ impl Base {
                 self.0.release();
             }
         }
+        self.ended_at.set(Some(Mark::now()));
         let _release = Release(self);
+        self.is_over.set(true);
         self.emitter.emit(CLOSE, ());
     }
 
-    /// Drops everything that may hold the stream, once it is closed and no pipe needs it.
+    /// The stream has emitted its last event: drops everything that may hold it.
+    pub(super) fn let_go(&self) {
+        self.ended_at.set(Some(Mark::now()));
+        self.release();
+    }
+
+    /// Drops everything that may hold the stream, once it has emitted its last event and no pipe
+    /// needs it. Listeners that were added since then stay.
     pub(super) fn release(&self) {
         let (readable, writable) = (self.readable(), self.writable());
         let is_piped = readable.as_ref().is_some_and(|side| side.has_pipes());
-        if !self.close_emitted.get() || is_piped {
+        let ended_at = self.ended_at.get();
+        let Some(mark) = ended_at.filter(|_| !is_piped && !self.keeps_listeners.get()) else {
             return;
-        }
-        self.emitter.clear();
+        };
+        self.is_released.set(true);
+        self.emitter.drop_before(mark, &[]);
         let hook = self.leave_hook.take();
         drop(hook);
         if let Some(readable) = readable {
@@ -539,7 +579,7 @@ pub(super) fn error_of(reason: &Reason) -> Error {
     reason.clone().into()
 }
 
-pub(super) fn destroyed(operation: &str) -> Error {
+pub(crate) fn destroyed(operation: &str) -> Error {
     let text = format!("Cannot call {operation} after a stream was destroyed");
     Error::with_code("ERR_STREAM_DESTROYED", text)
 }

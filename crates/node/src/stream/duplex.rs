@@ -89,6 +89,24 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         self.readable.state().base.emit_close();
     }
 
+    /// Makes a destroyed stream usable again. It keeps its listeners and how it flows. JavaScript:
+    /// `stream._undestroy()`.
+    pub(crate) fn undestroy(&self) {
+        if self.readable.destroyed() {
+            self.readable.state().base.undestroy();
+        }
+    }
+
+    /// Sets whether the close keeps the listeners. `false` drops those of a closed stream.
+    pub(crate) fn keep_listeners(&self, keeps: bool) {
+        self.readable.state().base.keep_listeners(keeps);
+    }
+
+    /// Returns whether the listeners were dropped by the close.
+    pub(crate) fn is_released(&self) -> bool {
+        self.readable.state().base.is_released.get()
+    }
+
     /// Returns the readable side.
     #[must_use]
     pub fn readable(&self) -> &Readable<R> {

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use super::base::{Base, Callback, Done};
 use super::chunk::{ByteChunk, Mode};
 use super::writable::{Output, Writable, WritableBuilder};
+use super::{CLOSE, FINISH, PREFINISH};
 use crate::error::Error;
+use crate::events::Mark;
 
 /// The object behind a writable stream. It emits the events of the stream itself.
 pub(crate) trait Sink<T> {
@@ -68,9 +70,28 @@ impl<T: ByteChunk> Writable<T> {
 
     /// Emits 'close' and releases the listeners. The sink of a foreign stream calls it.
     pub(crate) fn close_foreign(base: &Base) {
-        base.destroyed.set(true);
-        base.closed.set(true);
-        base.close_emitted.set(true);
+        mark_closed(base);
         base.emit_close();
     }
+
+    /// Emits 'close' of a stream that may still finish, and releases its other listeners.
+    /// [`release_foreign`](Self::release_foreign) follows.
+    pub(crate) fn close_foreign_early(base: &Base) {
+        mark_closed(base);
+        let mark = Mark::now();
+        base.emitter.emit(CLOSE, ());
+        let kept = [PREFINISH.name(), FINISH.name()];
+        base.emitter.drop_before(mark, &kept);
+    }
+
+    /// Releases the listeners of a stream that was closed early.
+    pub(crate) fn release_foreign(base: &Base) {
+        base.let_go();
+    }
+}
+
+fn mark_closed(base: &Base) {
+    base.destroyed.set(true);
+    base.closed.set(true);
+    base.close_emitted.set(true);
 }

@@ -43,6 +43,10 @@ pub(crate) trait Source<T> {
     /// Called when a loop over the stream is left or its pipeline fails. Returns whether the stream
     /// is to be destroyed.
     fn leave(&self) -> bool;
+    /// Returns whether the stream may be used again after its close.
+    fn stays(&self) -> bool {
+        false
+    }
 }
 
 /// Decodes pushed bytes to text; see [`Readable::set_encoding`].

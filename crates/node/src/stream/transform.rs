@@ -10,7 +10,7 @@ use super::duplex::Duplex;
 use super::readable::{self, Readable, ReadableBuilder};
 use super::writable::{Writable, WritableBuilder};
 use crate::error::Error;
-use crate::events::{Emitter, EventEmitter};
+use crate::events::{Emitter, EventEmitter, weak_this};
 use phaseloop::task::next_tick;
 
 /// Passes the output of a transform to its readable side, and reports that a chunk or the flush is
@@ -321,13 +321,7 @@ impl<W: 'static, R: 'static> Emitter for Transform<W, R> {
         self.duplex.emitter()
     }
 
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let duplex = self.duplex.downgrade();
-        Box::new(move || {
-            let duplex = duplex.upgrade()?;
-            Some(Self { duplex })
-        })
-    }
+    weak_this!(duplex);
 }
 
 impl<W: 'static, R: 'static> Clone for Transform<W, R> {

@@ -50,6 +50,10 @@ pub(crate) trait Device<T> {
     fn write_all(self: Rc<Self>, chunks: Vec<T>, done: Done);
     /// Called after the last write.
     fn end(self: Rc<Self>, done: Done);
+    /// Returns the error of a write after the end, if it is not the usual one.
+    fn refusal_after_end(&self) -> Option<Error> {
+        None
+    }
 }
 
 /// A sink for chunks. A clone is a handle to the same stream. JavaScript: `stream.Writable`.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::line::{Ends, Item, Line};
 use crate::async_hooks::Kept;
-use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
+use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch, weak_this};
 use crate::site::Site;
 use phaseloop::AsyncHandle;
 use phaseloop::Handle as _;
@@ -439,11 +439,8 @@ impl<S: 'static, R: 'static> Emitter for MessagePort<S, R> {
         &self.port.emitter
     }
 
-    /// Weak: the loop holds the port while it can emit.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.port);
-        Box::new(move || this.upgrade().map(|port| Self { port }))
-    }
+    // Weak: the loop holds the port while it can emit.
+    weak_this!(port);
 }
 
 impl<S: 'static, R: 'static> Clone for MessagePort<S, R> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::port::{DetachedPort, MessagePort, pair};
 use crate::callback_futures::in_callbacks;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
+use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
 use crate::promise::{Deferred, Promise};
 use crate::reason::Reason;
 use crate::run;
@@ -395,11 +395,8 @@ impl<S: 'static, R: 'static> Emitter for Worker<S, R> {
         &self.inner.emitter
     }
 
-    /// Weak: the loop holds the worker while it can emit.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-        let this = Rc::downgrade(&self.inner);
-        Box::new(move || this.upgrade().map(|inner| Self { inner }))
-    }
+    // Weak: the loop holds the worker while it can emit.
+    weak_this!(inner);
 }
 
 impl<S: 'static, R: 'static> Clone for Worker<S, R> {

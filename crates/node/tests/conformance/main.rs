@@ -142,7 +142,12 @@ fn recorded_random_programs_on_a_shuffled_loop_with_the_usual_answers_run_as_on_
 // H10 to H56: bytes in, answer out.
 #[test]
 fn raw_requests_are_answered_as_by_node() {
-    for (file, count) in [("http/bytes.jsonl", 312), ("http/more_bytes.jsonl", 298)] {
+    for (file, count) in [
+        ("http/bytes.jsonl", 312),
+        ("http/more_bytes.jsonl", 297),
+        ("http/today_bytes.jsonl", 209),
+        ("http/refused_bytes.jsonl", 19),
+    ] {
         let recorded = fs::read_to_string(corpus(file)).expect("the recordings are there");
         let result = http::compare(&recorded);
         assert_eq!(result.recorded(), count);

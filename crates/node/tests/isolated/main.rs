@@ -14,6 +14,7 @@ mod util {
 
 mod http_idle;
 mod http_memory;
+mod socket_memory;
 #[cfg(target_os = "linux")]
 mod stderr;
 mod variables;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use phaseloop::task::{yield_now, yield_now_immediate};
+use phaseloop::task::{yield_microtask, yield_now_immediate};
 use phaseloop::{
     EventLoop, JoinHandle, LoopHandle, RemoteJoinHandle, RunMode, block_on, spawn, time::Timer,
 };
@@ -197,7 +197,7 @@ fn outputs_that_hold_the_handle_of_the_next_task_are_dropped() {
             for _ in 0..TASKS {
                 let output = Output(first, dropped.clone());
                 first = Some(spawn(async { output }));
-                yield_now().await;
+                yield_microtask().await;
             }
             assert!(first.as_ref().unwrap().is_finished());
             drop(first);
@@ -235,7 +235,7 @@ fn tasks_that_await_each_other_are_dropped_with_their_loop() {
             for _ in 0..TASKS {
                 last = spawn(async { last.await.unwrap() });
             }
-            yield_now().await;
+            yield_microtask().await;
             assert!(!last.is_finished());
         });
     });

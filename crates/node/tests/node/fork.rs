@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+use crate::util::child::in_child;
 use crate::util::child::path_of;
 use std::cell::RefCell;
 use std::env;
@@ -9,6 +11,7 @@ use std::process::{Command as StdCommand, Stdio as StdStdio};
 use std::rc::Rc;
 
 use phaseloop::process::Command;
+use phaseloop::signal::SignalKind;
 use phaseloop_node::child_process::{
     ChildProcess, DISCONNECT, EXIT, Json, MESSAGE, fork, fork_command,
 };
@@ -18,6 +21,9 @@ use phaseloop_node::{Emitter, process, run};
 
 /// Set for a process that is to be the child.
 const CHILD: &str = "PHASELOOP_TEST_FORKED";
+
+/// Set for a child that goes on when its loop has ended.
+const OUTLIVES: &str = "PHASELOOP_TEST_OUTLIVES";
 
 /// What a child in JavaScript does; [`the_child`] does the same.
 const SCRIPT: &str = "
@@ -33,6 +39,10 @@ fn the_child() {
         return;
     }
     let exit = run(async {
+        if env::var_os(OUTLIVES).is_some() {
+            assert!(process::connected());
+            return;
+        }
         process::on_message(|m| {
             process::send(Json::from_text(format!("{{\"got\":{m}}}")));
             if m.to_text_value().as_deref() == Some("bye") {
@@ -43,7 +53,52 @@ fn the_child() {
         assert!(process::connected());
         process::send("hello");
     });
+    // The channel was borrowed: its number still belongs to the program.
+    #[cfg(target_os = "linux")]
+    assert!(std::fs::metadata("/proc/self/fd/3").is_ok());
+    if env::var_os(OUTLIVES).is_some() {
+        // The parent kills it.
+        loop {
+            std::thread::park();
+        }
+    }
     std::process::exit(exit.code());
+}
+
+/// A stale `NODE_CHANNEL_FD` names a socket of the program, which other programs may inherit.
+#[cfg(target_os = "linux")]
+#[test]
+fn n106_a_socket_of_the_program_is_not_taken_for_the_channel() {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    let test = "n106_a_socket_of_the_program_is_not_taken_for_the_channel";
+    let child = in_child(&["env", "NODE_CHANNEL_FD=200"], test, || {
+        let (ours, mut other) = UnixStream::pair().unwrap();
+        let taken = rustix::io::fcntl_dupfd_cloexec(&ours, 200).unwrap();
+        rustix::io::fcntl_setfd(&taken, rustix::io::FdFlags::empty()).unwrap();
+        drop(ours);
+        assert_eq!(std::os::fd::AsRawFd::as_raw_fd(&taken), 200);
+        for _ in 0..2 {
+            let exit = run(async {
+                assert!(!process::connected());
+                assert!(!process::send("a message"));
+                drop(process::on_message(|_| ()));
+                process::disconnect();
+            });
+            assert_eq!(exit.code(), 0);
+        }
+        other.write_all(b"still here").unwrap();
+        drop(other);
+        let mut text = String::new();
+        UnixStream::from(taken).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "still here");
+    });
+    if let Some(child) = child {
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+    }
 }
 
 fn this_crate() -> Command {
@@ -174,7 +229,28 @@ fn n106_a_child_that_ends_disconnects() {
             child.on(event, move |()| log.borrow_mut().push(token));
         }
     });
-    assert_eq!(*seen.borrow(), ["disconnect", "close"]);
+    // As in Node, 'close' is first if the exit was delivered before EOF of the channel.
+    seen.borrow_mut().sort_unstable();
+    assert_eq!(*seen.borrow(), ["close", "disconnect"]);
+}
+
+/// The inherited number stays open in the child, so that its end is no EOF by itself.
+#[test]
+fn n106_a_child_whose_loop_has_ended_disconnects_though_it_lives() {
+    let seen: Rc<RefCell<Vec<&str>>> = Rc::default();
+    let log = seen.clone();
+    run(async move {
+        let mut command = this_crate();
+        command.env(OUTLIVES, "1");
+        let child = fork_command(command);
+        let (ends, this) = (log.clone(), child.clone());
+        child.on(DISCONNECT, move |()| {
+            ends.borrow_mut().push("disconnect");
+            this.kill(SignalKind::KILL);
+        });
+        child.on(EXIT, move |_| log.borrow_mut().push("exit"));
+    });
+    assert_eq!(*seen.borrow(), ["disconnect", "exit"]);
 }
 
 #[test]
@@ -189,15 +265,22 @@ fn n106_without_a_parent_that_forked_it_a_process_has_no_channel() {
 }
 
 #[test]
-fn n106_a_program_that_is_not_there_has_no_channel() {
+fn n106_a_program_that_is_not_there_has_a_channel_until_its_error() {
     let events: Rc<RefCell<Vec<String>>> = Rc::default();
     let log = events.clone();
     run(async move {
         let child = fork("no-such-program-here", []);
-        assert!(!child.connected());
+        assert!(child.connected());
+        let closed = log.clone();
         child.on(ERROR, move |e| log.borrow_mut().push(e.to_string()));
+        child.on(CLOSE, move |()| {
+            closed.borrow_mut().push("close".to_owned())
+        });
     });
-    assert_eq!(*events.borrow(), ["spawn no-such-program-here ENOENT"]);
+    assert_eq!(
+        *events.borrow(),
+        ["spawn no-such-program-here ENOENT", "close"]
+    );
 }
 
 #[test]

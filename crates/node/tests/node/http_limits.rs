@@ -172,3 +172,34 @@ fn a_declared_length_allocates_nothing() {
         },
     );
 }
+
+/// H13: hundreds of names are found in any case, and joined if they come again.
+#[test]
+fn h013_a_long_head_is_read_by_name() {
+    let server = || {
+        http::create_server(|request, response| {
+            let headers = request.headers();
+            let expected = (request.url() == "/long").then_some("1, 2");
+            for n in 0..400 {
+                assert_eq!(headers.get(&format!("X-{n}")), expected);
+            }
+            for n in 0..200 {
+                let name = format!("{}-{}", if n < 100 { "R" } else { "r" }, n % 100);
+                response.set_header(name, n).unwrap();
+            }
+            for n in 0..50 {
+                response.remove_header(&format!("R-{n}")).unwrap();
+            }
+            assert!(response.get_header("R-49").is_none());
+            assert_eq!(response.get_header("R-50").unwrap(), "150");
+            response.end_bytes(request.url());
+        })
+    };
+    with(server, |server| async move {
+        let lines = |value| (0..400).map(move |n| format!("x-{n}: {value}\r\n"));
+        let lines: String = lines(1).chain(lines(2)).collect();
+        let head = format!("GET /long HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n");
+        let peer = Peer::send(&server, head).reading();
+        assert!(peer.rest().await.ends_with("/long"));
+    });
+}

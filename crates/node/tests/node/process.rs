@@ -3,7 +3,7 @@
 use crate::util::child::in_child;
 use crate::util::panics::panic_of;
 use crate::util::trace::{Trace, finish, ms, paused};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 
@@ -217,6 +217,30 @@ fn a_panic_that_nobody_looks_at_goes_on() {
     let exit = fails();
     assert_eq!((exit.code(), exit.into_output()), (1, Some(1)));
     assert_eq!(fails().report(), ExitCode::from(1));
+}
+
+/// N23: a value that is no error is wrapped, and so is a panic with a payload that is no text.
+#[test]
+fn n023_a_rejection_with_no_error_ends_the_program_with_one() {
+    fn code_of(main: impl FnOnce() + 'static) -> (i32, Vec<String>) {
+        let seen: Rc<RefCell<Vec<String>>> = Rc::default();
+        let log = seen.clone();
+        let exit = node::run(async move {
+            process::on_uncaught_exception_monitor(move |reason, _| {
+                let code = reason.code().unwrap_or("none");
+                log.borrow_mut().push(format!("{} {code}", reason.name()));
+            });
+            main();
+        });
+        (exit.code(), seen.take())
+    }
+    let wrapped = "UnhandledPromiseRejection ERR_UNHANDLED_REJECTION".to_owned();
+    let value = code_of(|| drop(Promise::<()>::rejected(Reason::value("text"))));
+    assert_eq!(value, (1, vec![wrapped.clone()]));
+    let payload = code_of(|| drop(call(async { std::panic::panic_any(7_u8) })));
+    assert_eq!(payload, (1, vec![wrapped]));
+    let text = code_of(|| drop(Promise::<()>::rejected(Reason::new("text"))));
+    assert_eq!(text, (1, vec!["Error none".to_owned()]));
 }
 
 /// The exit code, and the text on standard error with its origin.

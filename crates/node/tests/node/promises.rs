@@ -328,12 +328,67 @@ fn futures_in_callbacks_run_before_the_drain() {
                 let trace = in_callback.clone();
                 next_tick(move || trace.log("tick"));
                 in_callback.log("callback");
-                phaseloop::task::yield_now().await;
+                phaseloop::task::yield_microtask().await;
                 in_callback.log("woken-by-itself");
             });
         });
     });
     assert_eq!(trace, "task callback tick microtask woken-by-itself");
+}
+
+/// An await of a promise that is settled wakes its task while that is polled. It is a microtask of
+/// the drain, however many follow each other.
+#[test]
+fn awaits_of_settled_promises_stay_in_the_drain() {
+    let trace = trace_of(|trace| async move {
+        let immediate = trace.clone();
+        drop(set_immediate(move || immediate.log("immediate")));
+        for _ in 0..1_000 {
+            Promise::resolved(1).await.unwrap();
+        }
+        trace.log("main");
+        let awaits = trace.clone();
+        spawn(async move {
+            for _ in 0..1_000 {
+                Promise::resolved(1).await.unwrap();
+            }
+            awaits.log("task");
+        })
+        .await
+        .unwrap();
+    });
+    assert_eq!(trace, "main task immediate");
+}
+
+/// It gives way as a task does: by a turn, and after 61 wakes of itself.
+#[test]
+fn futures_in_callbacks_let_io_and_timers_in() {
+    let trace = trace_of(|trace| async move {
+        let spins = trace.clone();
+        let is_over = Rc::new(std::cell::Cell::new(false));
+        let seen = is_over.clone();
+        in_callbacks(async move {
+            std::future::poll_fn(|cx| {
+                if seen.get() {
+                    return std::task::Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                std::task::Poll::Pending
+            })
+            .await;
+            spins.log("spun");
+        });
+        let yields = trace.clone();
+        in_callbacks(async move {
+            for round in 1..=2 {
+                phaseloop::task::yield_now().await;
+                yields.log(round);
+            }
+            is_over.set(true);
+        });
+        set_immediate(move || trace.log("immediate"));
+    });
+    assert_eq!(trace, "1 immediate 2 spun");
 }
 
 #[test]
@@ -354,7 +409,7 @@ fn futures_in_callbacks_are_woken_from_other_threads_in_the_poll_phase() {
 
 #[test]
 fn promises_may_outlive_their_loop() {
-    let (mut event_loop, _, _) = paused();
+    let (event_loop, _, _) = paused();
     let (deferred, settled) =
         event_loop.block_on(async { (Deferred::new(), Promise::resolved(1)) });
     deferred.promise().then(|()| unreachable!());

@@ -181,7 +181,7 @@ fn panics_point_at_the_caller() {
 fn the_recorder_knows_who_set_a_timer() {
     let recorder = phaseloop::observe::Recorder::new();
     let builder = phaseloop::Builder::new().start_paused(true);
-    let mut event_loop = builder.record(recorder.clone()).build().unwrap();
+    let event_loop = builder.record(recorder.clone()).build().unwrap();
     let line = line!() + 3;
     event_loop.block_on(async {
         let (sender, fired) = futures::channel::oneshot::channel();

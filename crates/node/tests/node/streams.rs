@@ -1364,3 +1364,47 @@ fn n144_a_destroyed_stream_drops_its_source() {
         "false true true written-ERR_STREAM_DESTROYED true true"
     );
 }
+
+/// The listeners of before may hold the stream, and are dropped. Those that are added inside 'close'
+/// stay, and an error that is emitted then does not end the program.
+#[test]
+fn n144_a_closed_stream_drops_the_listeners_of_before_only() {
+    let held = Rc::new(());
+    let (seen, before) = (Rc::new(RefCell::new(Vec::new())), held.clone());
+    let log = seen.clone();
+    let exit = phaseloop_node::run(async move {
+        let stream = Readable::<Vec<u8>>::bytes().build();
+        let this = stream.clone();
+        stream.on(ERROR, move |_| drop((this.clone(), before.clone())));
+        let (this, late) = (stream.clone(), log.clone());
+        stream.on(CLOSE, move |()| {
+            let late = late.clone();
+            this.on(LATE, move |n| late.borrow_mut().push(*n));
+        });
+        stream.destroy(None);
+        phaseloop_node::sleep(1).await.unwrap();
+        assert_eq!(Rc::strong_count(&held), 1, "the listener is dropped");
+        assert!(!stream.emit(ERROR, Error::new("nobody is left")));
+        assert!(stream.emit(LATE, 1));
+        stream.destroy(None);
+        assert!(stream.emit(LATE, 2));
+    });
+    assert_eq!((exit.code(), seen.take()), (0, vec![1, 2]));
+}
+
+const LATE: Event<u32> = Event::new("late");
+
+/// A stream whose error is thrown emits no 'close', and is freed all the same.
+#[test]
+fn n144_a_stream_whose_error_is_thrown_is_freed() {
+    let held = Rc::new(());
+    let inside = held.clone();
+    let exit = phaseloop_node::run(async move {
+        process::on_uncaught_exception(|_, _| ());
+        let stream = Readable::<Vec<u8>>::bytes().build();
+        let this = stream.clone();
+        stream.on(CLOSE, move |()| drop((this.clone(), inside.clone())));
+        stream.destroy(Some(Error::new("thrown")));
+    });
+    assert_eq!((exit.code(), Rc::strong_count(&held)), (0, 1));
+}

@@ -573,7 +573,7 @@ fn errors_are_in_nodes_words() {
         #[cfg(unix)]
         "local|connect ENOENT /nope.sock|ENOENT|connect",
         #[cfg(unix)]
-        "listen local|listen ENOENT: no such file or directory /nope/x.sock|ENOENT|listen",
+        "listen local|listen EACCES: permission denied /nope/x.sock|EACCES|listen",
         #[cfg(unix)]
         "spawn|spawn no-such-program ENOENT|ENOENT|spawn no-such-program",
         "after end|write after end|ERR_STREAM_WRITE_AFTER_END|",

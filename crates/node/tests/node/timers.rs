@@ -426,7 +426,7 @@ fn an_unreferenced_immediate_can_be_taken_back() {
 /// Ticks of one timer run before the next timer, also on a loop without `node::run`.
 #[test]
 fn n009_a_plain_loop_has_the_same_timers() {
-    let mut event_loop = EventLoop::new().unwrap();
+    let event_loop = EventLoop::new().unwrap();
     let trace = Trace::new(&event_loop.handle());
     event_loop.block_on(async {
         for name in ["a", "b"] {

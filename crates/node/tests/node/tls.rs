@@ -20,9 +20,9 @@ use crate::util::child::in_child;
 use crate::util::peers::{output, serve, start};
 use crate::util::trace::{ms, paused};
 
-const CA: &[u8] = include_bytes!("certificates/ca.pem");
-const CERTIFICATE: &[u8] = include_bytes!("certificates/server.pem");
-const KEY: &[u8] = include_bytes!("certificates/server.key");
+const CA: &[u8] = include_bytes!("../../../../tests/util/certificates/ca.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../../../tests/util/certificates/server.pem");
+const KEY: &[u8] = include_bytes!("../../../../tests/util/certificates/server.key");
 
 fn trusting() -> ClientContext {
     ClientContext::with_ca(CA).unwrap()
@@ -209,8 +209,9 @@ fn https_requests_reuse_their_sockets() {
 }
 
 /// What `openssl req -x509` makes: a certificate of an authority that has signed itself.
-const SELF_SIGNED: &[u8] = include_bytes!("certificates/self-signed.pem");
-const SELF_SIGNED_KEY: &[u8] = include_bytes!("certificates/self-signed.key");
+const SELF_SIGNED: &[u8] = include_bytes!("../../../../tests/util/certificates/self-signed.pem");
+const SELF_SIGNED_KEY: &[u8] =
+    include_bytes!("../../../../tests/util/certificates/self-signed.key");
 
 #[test]
 fn a_certificate_that_signed_itself_is_trusted_by_its_own_and_by_no_other() {
@@ -374,11 +375,11 @@ fn the_client_and_nodes_server_understand_each_other() {
     });
 }
 
-const SECOND_CA: &[u8] = include_bytes!("certificates/second-ca.pem");
-const OTHER: &[u8] = include_bytes!("certificates/other.pem");
-const OTHER_KEY: &[u8] = include_bytes!("certificates/other.key");
-const CLIENT: &[u8] = include_bytes!("certificates/client.pem");
-const CLIENT_KEY: &[u8] = include_bytes!("certificates/client.key");
+const SECOND_CA: &[u8] = include_bytes!("../../../../tests/util/certificates/second-ca.pem");
+const OTHER: &[u8] = include_bytes!("../../../../tests/util/certificates/other.pem");
+const OTHER_KEY: &[u8] = include_bytes!("../../../../tests/util/certificates/other.key");
+const CLIENT: &[u8] = include_bytes!("../../../../tests/util/certificates/client.pem");
+const CLIENT_KEY: &[u8] = include_bytes!("../../../../tests/util/certificates/client.key");
 
 /// What a client gets that asks for a name and trusts both authorities: the bytes of the server, or
 /// the code of the error.

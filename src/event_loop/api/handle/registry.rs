@@ -12,6 +12,7 @@ use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::probe::Origin;
 use crate::raw::slots::Slots;
+use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::sorted::sorted_by_number;
 
@@ -126,12 +127,14 @@ impl Handles {
 
     /// Stops all handles for good and drops their callbacks, also those of handles that are not
     /// started: a callback may own its handle.
-    pub(crate) fn shut_down(&self) {
+    pub(crate) fn shut_down(&self, steps: &mut Steps) {
         for header in self.list.list() {
             header.active.set(false);
-            if let Some(callback) = header.owner().as_ref().and_then(|owner| owner.callback()) {
-                callback.clear();
+            let owner = header.owner();
+            if let Some(callback) = owner.as_ref().and_then(|owner| owner.callback()) {
+                steps.run(|| callback.clear());
             }
+            steps.run(|| drop(owner));
         }
     }
 

@@ -91,7 +91,7 @@ impl UdpSocket {
     /// [`send_batch`](Self::send_batch).
     #[inline]
     pub fn try_send_batch(&self, batch: &mut Batch) -> io::Result<usize> {
-        batch.send(self.packets())
+        self.source.try_write_with(|socket| batch.send(socket))
     }
 
     /// Polls [`recv_batch`](Self::recv_batch). One task at a time may wait this way.

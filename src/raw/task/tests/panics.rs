@@ -90,12 +90,19 @@ fn of_several_panics_the_first_counts_and_all_are_survived() {
 }
 
 #[test]
-fn a_panic_of_a_cancelled_futures_drop_is_unhandled() {
+fn a_panic_of_a_cancelled_futures_drop_is_the_output_or_unhandled() {
     let world = World::new();
     let (entry, mut output) = world.spawn(fragile(Some(1)));
     entry.abort();
     world.run();
+    assert_eq!(panicked(&mut output), "future");
     assert_cancelled(&mut output);
+    drop(output);
+    world.ends_with(&[]);
+    let (entry, output) = world.spawn(fragile(Some(1)));
+    entry.abort();
+    world.run();
+    assert!(output.is_finished());
     drop(output);
     drop(world.spawn(fragile(Some(1))));
     drop(world.pop());

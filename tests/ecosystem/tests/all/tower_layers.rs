@@ -7,7 +7,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use axum::routing::get;
-use phaseloop::{Local, block_on, time};
+use phaseloop::block_on;
+use phaseloop::hyper::TimeoutLayer;
 use tower::{Service, ServiceBuilder, ServiceExt};
 
 fn ask() -> Request<Body> {
@@ -38,27 +39,17 @@ fn layers_without_a_timer() {
     });
 }
 
-/// A limit of the loop in place of tower's `TimeoutLayer`, as the guide shows it.
+/// The loop's own layer in place of tower's, inside a router and around one.
 #[test]
 fn a_limit_by_the_loop() {
     block_on(async {
-        let limited = ServiceBuilder::new()
-            .layer(tower::layer::layer_fn(|inner: Router| {
-                tower::service_fn(move |request: Request<Body>| {
-                    let answer = inner.clone().oneshot(request);
-                    Local::new(async move {
-                        let limit = Duration::from_millis(20);
-                        let late = Response::builder().status(StatusCode::GATEWAY_TIMEOUT);
-                        Ok::<_, Infallible>(match time::timeout(limit, answer).await {
-                            Ok(Ok(answer)) => answer,
-                            Ok(Err(never)) => match never {},
-                            Err(_) => late.body(Body::empty()).unwrap(),
-                        })
-                    })
-                })
-            }))
-            .service(Router::new().route("/", get(std::future::pending::<()>)));
-        let answer = limited.oneshot(ask()).await.unwrap();
+        let limit = Duration::from_millis(20);
+        let layer = TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limit);
+        let slow = || Router::new().route("/", get(std::future::pending::<()>));
+        let answer = slow().layer(layer).oneshot(ask()).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+        let around = ServiceBuilder::new().layer(layer).service(slow());
+        let answer = around.oneshot(ask()).await.unwrap();
         assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
     });
 }

@@ -55,7 +55,6 @@ impl Exchange {
                 header_count,
             },
             shows: IncomingOptions {
-                header_count,
                 joins_duplicates: options.joins_duplicates,
             },
             parser: RefCell::default(),

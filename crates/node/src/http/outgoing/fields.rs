@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::Error;
+use crate::http::names::Names;
 use crate::http::validate::{validate_header_name, validate_header_value};
 
 /// The value of a header: a text, a number, or a list of them. A list is written as several lines.
@@ -171,6 +172,7 @@ pub(in crate::http) fn validate_field((name, value): &Field) -> Result<(), Error
 #[derive(Clone, Default)]
 pub(super) struct Fields {
     list: Vec<Field>,
+    names: Names,
     /// Whether a header was ever set; it may be removed since.
     is_used: bool,
 }
@@ -182,6 +184,7 @@ impl Fields {
 
     pub(super) fn clear(&mut self) {
         self.list.clear();
+        self.names = Names::default();
         self.is_used = false;
     }
 
@@ -190,8 +193,8 @@ impl Fields {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        let is_it = |(known, _): &Field| known.eq_ignore_ascii_case(name);
-        self.list.iter().position(is_it)
+        let list = &self.list;
+        self.names.find(name, list.len(), |place| &list[place].0)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&HeaderValue> {
@@ -203,7 +206,11 @@ impl Fields {
         self.is_used = true;
         match self.position(&field.0) {
             Some(place) => self.list[place] = field,
-            None => self.list.push(field),
+            None => {
+                self.list.push(field);
+                let list = &self.list;
+                self.names.added(list.len(), |place| &list[place].0);
+            }
         }
     }
 
@@ -216,6 +223,8 @@ impl Fields {
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Option<Field> {
-        self.position(name).map(|place| self.list.remove(place))
+        let place = self.position(name)?;
+        self.names.removed(place);
+        Some(self.list.remove(place))
     }
 }

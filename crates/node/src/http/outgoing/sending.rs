@@ -1,17 +1,20 @@
 //! How a message is sent: writes, chunks, the end, and what is kept while it has no socket.
 
+mod sink;
+mod socket;
+
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::rc::{Rc, Weak};
 
+use super::Role;
 use super::fields::{Field, Fields, validate_field};
 use super::head::{FirstLine, Framing, Head, make_head};
-use super::{Role, SOCKET};
 use crate::error::Error;
 use crate::events::{ERROR, EventEmitter};
 use crate::net::Socket;
 use crate::reason::throw;
-use crate::stream::{Base, Callback, DRAIN, FINISH, PREFINISH, Sink, Writable};
+use crate::stream::{Base, Callback, FINISH, PREFINISH, Sink as _, destroyed};
 use phaseloop::task::next_tick;
 
 /// How much a message without a socket keeps before `write` returns `false`.
@@ -49,7 +52,16 @@ pub(in crate::http) struct Sending {
     ended: Cell<bool>,
     /// Whether an error of the connection was reported, after which 'finish' is not emitted.
     pub(in crate::http) had_error: Cell<bool>,
+    /// The callbacks of `end`, which are listeners of 'finish', for an end that is cancelled.
+    end_callbacks: RefCell<Vec<EndCallback>>,
+    /// The error of an end that was cancelled.
+    end_error: RefCell<Option<Error>>,
+    /// Whether 'finish' may follow 'close'.
+    finishes_closed: Cell<bool>,
 }
+
+/// A callback of `end`, unless it was called.
+type EndCallback = Rc<Cell<Option<Callback>>>;
 
 enum HeadState {
     /// Headers may still be set.
@@ -79,6 +91,9 @@ impl Sending {
             needs_drain: Cell::new(false),
             ended: Cell::new(false),
             had_error: Cell::new(false),
+            end_callbacks: RefCell::default(),
+            end_error: RefCell::default(),
+            finishes_closed: Cell::new(false),
         })
     }
 
@@ -111,8 +126,15 @@ impl Sending {
             needs_drain,
             ended,
             had_error,
+            end_callbacks,
+            end_error,
+            finishes_closed,
         } = self;
-        for flag in [has_turn, is_abandoned, needs_drain, ended, had_error] {
+        let ends = [ended, had_error, finishes_closed];
+        for flag in [has_turn, is_abandoned, needs_drain]
+            .into_iter()
+            .chain(ends)
+        {
             flag.set(false);
         }
         let sizes = (kept_size.take(), corked.take(), body_size.take());
@@ -120,7 +142,8 @@ impl Sending {
         fields.borrow_mut().clear();
         trailers.borrow_mut().clear();
         let left = (head.replace(HeadState::Open), socket.take(), kept.take());
-        drop((left, sizes));
+        let ends = (end_callbacks.take(), end_error.take());
+        drop((left, sizes, ends));
     }
 
     fn me(&self) -> Rc<Self> {
@@ -133,95 +156,6 @@ impl Sending {
 
     pub(in crate::http) fn socket(&self) -> Option<Rc<Socket>> {
         self.socket.borrow().clone()
-    }
-
-    // The socket.
-
-    /// Gives the message its socket: its turn in a pipeline, or the connection of a request.
-    // H17, H18.
-    pub(in crate::http) fn attach(&self, socket: Rc<Socket>) {
-        self.socket.replace(Some(socket.clone()));
-        self.has_turn.set(true);
-        self.emitter().emit(SOCKET, &*socket);
-    }
-
-    /// Takes the turn from the message. The socket stays known unless `forgets` is set.
-    pub(in crate::http) fn detach(&self, forgets: bool) {
-        self.has_turn.set(false);
-        if forgets {
-            let socket = self.socket.take();
-            drop(socket);
-        }
-    }
-
-    /// Writes what was kept, after the socket was attached.
-    pub(in crate::http) fn flush(&self) {
-        let Some(socket) = self.socket() else { return };
-        if !socket.writable().is_writable() {
-            return;
-        }
-        let room = self.write_kept(&socket);
-        if self.ended.get() {
-            self.emitter().emit(PREFINISH, ());
-        } else if room == Some(true) && self.needs_drain.take() {
-            self.emitter().emit(DRAIN, ());
-        }
-    }
-
-    /// Writes what was kept. Returns whether the socket has room, or `None` if nothing was kept.
-    fn write_kept(&self, socket: &Socket) -> Option<bool> {
-        let writable = socket.writable();
-        for _ in 0..self.corked.take() {
-            writable.cork();
-        }
-        let kept = self.kept.take();
-        if kept.is_empty() {
-            return None;
-        }
-        writable.cork();
-        let mut room = true;
-        for (bytes, callback) in kept {
-            room = socket.writable().write_chunk(bytes, callback);
-        }
-        writable.uncork();
-        let size = self.kept_size.take();
-        self.role.kept_bytes_changed(0, size);
-        Some(room)
-    }
-
-    /// Reports that the socket has drained.
-    pub(in crate::http) fn socket_drained(&self) {
-        if !self.ended.get() && self.needs_drain.take() {
-            self.emitter().emit(DRAIN, ());
-        }
-    }
-
-    /// Drops what is kept: the connection is gone.
-    pub(in crate::http) fn drop_kept(&self) {
-        let kept = self.kept.take();
-        let size = self.kept_size.take();
-        if size > 0 {
-            self.role.kept_bytes_changed(0, size);
-        }
-        drop(kept);
-    }
-
-    /// Drops what is kept and will be written: the message never gets its turn. The size stays, so
-    /// that the message does not seem to be finished.
-    pub(in crate::http) fn abandon(&self) {
-        self.is_abandoned.set(true);
-        let kept = self.kept.take();
-        drop(kept);
-    }
-
-    /// Marks the message as destroyed without any effect on the socket.
-    pub(in crate::http) fn mark_destroyed(&self) {
-        self.base.destroyed.set(true);
-    }
-
-    /// Emits 'close', after which the message emits nothing.
-    pub(in crate::http) fn emit_close(&self) {
-        Writable::<Vec<u8>>::close_foreign(&self.base);
     }
 
     // The head.
@@ -346,8 +280,7 @@ impl Sending {
             return false;
         }
         if self.base.destroyed.get() {
-            let message = "Cannot call write after a stream was destroyed";
-            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), callback);
+            self.refuse(destroyed("write"), callback);
             return false;
         }
         self.count_body(chunk.len(), false);
@@ -454,8 +387,7 @@ impl Sending {
         let has_chunk = chunk.is_some();
         if self.base.destroyed.get() && has_chunk {
             // As a write to a destroyed message: only a piece of the body is refused.
-            let message = "Cannot call write after a stream was destroyed";
-            self.refuse(Error::with_code("ERR_STREAM_DESTROYED", message), None);
+            self.refuse(destroyed("write"), None);
         } else {
             if !self.is_head_fixed() {
                 self.framing.content_length.set(Some(size as u64));
@@ -464,10 +396,10 @@ impl Sending {
             self.count_body(size, true);
         }
         if let Some(callback) = callback {
-            self.emitter().once(FINISH, move |()| callback(Ok(())));
+            self.when_finished(callback);
         }
         self.check_length();
-        self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
+        let finishes = self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
         if let Some(socket) = self.socket() {
             socket.writable().uncork_all();
         }
@@ -475,6 +407,9 @@ impl Sending {
         self.ended.set(true);
         if self.kept.borrow().is_empty() && self.has_turn.get() {
             self.emitter().emit(PREFINISH, ());
+        }
+        if !finishes {
+            self.release_closed();
         }
     }
 
@@ -493,14 +428,28 @@ impl Sending {
                 "ERR_STREAM_ALREADY_FINISHED",
                 message,
             )));
+        } else if let Some(error) = self.end_error.borrow().clone() {
+            next_tick(move || callback(Err(error)));
         } else {
-            self.emitter().once(FINISH, move |()| callback(Ok(())));
+            self.when_finished(callback);
         }
     }
 
+    /// Calls back with 'finish', or with the error of an end that is cancelled.
+    fn when_finished(&self, callback: Callback) {
+        let callback = Rc::new(Cell::new(Some(callback)));
+        self.end_callbacks.borrow_mut().push(callback.clone());
+        self.emitter().once(FINISH, move |()| {
+            if let Some(callback) = callback.take() {
+                callback(Ok(()));
+            }
+        });
+    }
+
     /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
-    /// them, also if the last piece is not sent.
-    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) {
+    /// them, also if the last piece is not sent. Returns whether there is nothing to write, so that
+    /// 'finish' is certain.
+    fn send_end(&self, chunk: Option<Vec<u8>>, has_chunk: bool) -> bool {
         let has_body = self.framing.has_body.get();
         let is_chunked = has_body && self.framing.is_chunked.get();
         let chunk = chunk.filter(|_| has_body);
@@ -525,18 +474,34 @@ impl Sending {
         let me = self.me();
         let nothing_left = is_head_sent && !has_chunk && !is_chunked && self.length() == 0;
         if nothing_left {
-            return next_tick(move || me.finish());
+            next_tick(move || me.finish(Ok(())));
+            return true;
         }
-        let finish: Callback = Box::new(move |_| me.finish());
+        let finish: Callback = Box::new(move |written| me.finish(written));
         self.write_parts(before, chunk.unwrap_or_default(), &after, Some(finish));
+        false
     }
 
-    fn finish(&self) {
-        if self.had_error.get() || self.base.is_closed() {
+    /// The last bytes are written, or never will be.
+    fn finish(&self, written: Result<(), Error>) {
+        let callbacks = self.end_callbacks.take();
+        if let Some(error) = written
+            .err()
+            .filter(|error| error.code() == Some("ECANCELED"))
+        {
+            self.end_error.replace(Some(error.clone()));
+            for callback in callbacks.iter().filter_map(|callback| callback.take()) {
+                callback(Err(error.clone()));
+            }
+            return;
+        }
+        let is_over = self.base.is_closed() && !self.finishes_closed.get();
+        if self.had_error.get() || is_over {
             return;
         }
         self.role.finished(self);
         self.emitter().emit(FINISH, ());
+        self.release_closed();
     }
 }
 
@@ -544,65 +509,4 @@ impl Sending {
 fn push_chunk_size(bytes: &mut Vec<u8>, size: usize) {
     let written = write!(bytes, "{size:x}\r\n");
     debug_assert!(written.is_ok(), "a vector accepts all bytes");
-}
-
-impl Sink<Vec<u8>> for Sending {
-    fn write(&self, chunk: Vec<u8>, callback: Option<Callback>) -> bool {
-        let room = self.write_body(chunk, callback);
-        if !room {
-            self.needs_drain.set(true);
-        }
-        room
-    }
-
-    fn end(&self, chunk: Option<Vec<u8>>, callback: Option<Callback>) {
-        self.end_body(chunk, callback);
-    }
-
-    fn cork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().cork(),
-            None => self.corked.set(self.corked.get() + 1),
-        }
-    }
-
-    fn uncork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().uncork(),
-            None => self.corked.set(self.corked.get().saturating_sub(1)),
-        }
-    }
-
-    fn corked(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().corked());
-        of_socket + self.corked.get()
-    }
-
-    fn ended(&self) -> bool {
-        self.ended.get()
-    }
-
-    fn finished(&self) -> bool {
-        self.ended.get() && self.length() == 0
-    }
-
-    fn need_drain(&self) -> bool {
-        self.needs_drain.get()
-    }
-
-    fn length(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().length());
-        of_socket + self.kept_size.get()
-    }
-
-    fn high_water_mark(&self) -> usize {
-        let of_socket = self
-            .socket()
-            .map(|socket| socket.writable().high_water_mark());
-        of_socket.unwrap_or(HIGH_WATER_MARK)
-    }
-
-    fn destroy(&self, error: Option<Error>) {
-        self.role.destroyed(self, error);
-    }
 }

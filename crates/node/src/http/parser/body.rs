@@ -37,6 +37,10 @@ impl Parser {
         self.version = self.head.version;
         self.size = 0;
         let asks = self.flags.has_upgrade && self.flags.connection_upgrade;
+        // Where the body of such a request ends is unknown, and Node does not read it: nothing
+        // behind it may be taken for another request.
+        let has_unknown_body = self.flags.has_coding && !self.flags.is_chunked;
+        self.flags.close |= self.kind == Kind::Request && asks && has_unknown_body;
         self.head.upgrade = match self.kind {
             Kind::Request => asks || self.head.method == Some(Method::CONNECT),
             Kind::Response => asks && self.head.status == 101,

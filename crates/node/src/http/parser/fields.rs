@@ -79,8 +79,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(|token| {
         let start = token.iter().position(|byte| !matches!(byte, b' ' | b'\t'));
         let token = &token[start.unwrap_or(token.len())..];
-        // A tab behind a token makes it another one, as in Node.
-        let end = token.iter().rposition(|byte| *byte != b' ');
+        let end = token.iter().rposition(|byte| !matches!(byte, b' ' | b'\t'));
         &token[..end.map_or(0, |end| end + 1)]
     })
 }
@@ -101,7 +100,7 @@ impl Parser {
                 return Err(Fault::UnexpectedSpace);
             }
             FieldState::First | FieldState::Start => {
-                while self.usual_line(input, at) {}
+                while self.usual_line(input, at)? {}
                 return match input.get(*at) {
                     Some(byte) => self.line_start(*byte, at),
                     None => Ok(()),
@@ -116,8 +115,7 @@ impl Parser {
                 if matches!(byte, b' ' | b'\t') {
                     return Err(Fault::InvalidHeaderToken);
                 }
-                self.end_field();
-                return Ok(());
+                return self.end_field();
             }
             FieldState::EmptyLf | FieldState::ValueLf | FieldState::LastLf => {}
         }
@@ -147,16 +145,16 @@ impl Parser {
 
     /// Takes a whole header line at once if it is a usual one: complete, with a value, and of no
     /// meaning for the framing, within the limit. Returns whether it was.
-    fn usual_line(&mut self, input: &[u8], at: &mut usize) -> bool {
+    fn usual_line(&mut self, input: &[u8], at: &mut usize) -> Result<bool, Fault> {
         let rest = &input[*at..];
         let name = run(rest, TOKEN);
         if name == 0 || rest.get(name) != Some(&b':') {
-            return false;
+            return Ok(false);
         }
         let is_value = |byte: &u8| !matches!(byte, b' ' | b'\t');
         let blanks = rest[name + 1..].iter().position(is_value);
         let Some(start) = blanks.map(|blanks| name + 1 + blanks) else {
-            return false;
+            return Ok(false);
         };
         let end = start + run(&rest[start..], VALUE);
         let is_whole = rest[end..].starts_with(b"\r\n") && rest.get(end + 2).is_some_and(is_value);
@@ -164,7 +162,7 @@ impl Parser {
         let size = self.size + name + end - start;
         let is_short = size < self.limits.header_size;
         if end == start || !is_whole || !is_short || special.is_framing() {
-            return false;
+            return Ok(false);
         }
         self.size = size;
         self.special = special;
@@ -173,9 +171,8 @@ impl Parser {
         self.head.add(&rest[..name]);
         self.name_end = self.head.size();
         self.head.add(&rest[start..end]);
-        self.end_field();
         *at += end + 2;
-        true
+        self.end_field().map(|()| true)
     }
 
     fn line_start(&mut self, byte: u8, at: &mut usize) -> Result<(), Fault> {
@@ -333,7 +330,7 @@ impl Parser {
                 return Err(Fault::InvalidContentLength);
             };
             self.length = longer;
-        } else if byte == b' ' {
+        } else if matches!(byte, b' ' | b'\t') {
             self.state = State::Field(FieldState::LengthBlank);
         } else if matches!(byte, b'\r' | b'\n') {
             self.flags.has_length = true;
@@ -402,14 +399,16 @@ impl Parser {
             *at += 1;
             return Err(Fault::InvalidHeaderToken);
         }
-        if self.special == Special::ContentLength {
-            return Err(Fault::InvalidContentLength);
+        match self.special {
+            Special::ContentLength => return Err(Fault::InvalidContentLength),
+            Special::TransferEncoding => return Err(Fault::InvalidTransferEncoding),
+            _ => {}
         }
-        self.end_field();
-        Ok(())
+        self.end_field()
     }
 
-    fn end_field(&mut self) {
+    /// A header line is complete.
+    fn end_field(&mut self) -> Result<(), Fault> {
         if self.special == Special::Connection {
             for token in tokens(self.head.since(self.name_end)) {
                 let is = |word: &[u8]| token.eq_ignore_ascii_case(word);
@@ -422,9 +421,13 @@ impl Parser {
             }
         }
         let limit = self.limits.header_count;
-        self.head
-            .end_field(self.field_start, self.name_end, self.seen, limit);
+        self.head.end_field(self.field_start, self.name_end, limit);
         self.seen += 1;
         self.state = State::Field(FieldState::Start);
+        // H13, H14. The lines of a response above the limit are dropped.
+        match self.kind == Kind::Request && limit > 0 && self.seen > limit {
+            true => Err(Fault::HeaderOverflow),
+            false => Ok(()),
+        }
     }
 }

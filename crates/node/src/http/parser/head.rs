@@ -2,10 +2,6 @@
 
 use super::methods::Method;
 
-/// The number of header lines that are kept or dropped together once the limit of their count is
-/// reached. Node hands headers from its parser to JavaScript in batches of this size.
-const BATCH: usize = 31;
-
 /// The head of a message, or its trailers: the parts of the first line, and the header lines.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Head {
@@ -114,11 +110,10 @@ impl Head {
         self.bytes.len()
     }
 
-    /// Adds the header line at `start` whose name ends at `name_end`. Drops the line if `seen`
-    /// lines came before it, and that is above the limit of their count.
-    pub(super) fn end_field(&mut self, start: usize, name_end: usize, seen: usize, limit: usize) {
-        let is_kept = limit == 0 || seen / BATCH * BATCH < limit;
-        if !is_kept {
+    /// Adds the header line at `start` whose name ends at `name_end`. Drops it if there are `limit`
+    /// lines; 0 means no limit.
+    pub(super) fn end_field(&mut self, start: usize, name_end: usize, limit: usize) {
+        if limit > 0 && self.fields.len() >= limit {
             return self.bytes.truncate(start);
         }
         while self.bytes.len() > name_end && matches!(self.bytes.last(), Some(b' ' | b'\t')) {

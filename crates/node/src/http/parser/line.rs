@@ -244,7 +244,9 @@ impl Parser {
     fn end_url(&mut self, url: UrlState, byte: u8, at: &mut usize) -> Result<(), Fault> {
         let may_end = !matches!(url, UrlState::Start | UrlState::Scheme | UrlState::Slash(_));
         match byte {
-            b' ' | b'\r' | b'\n' if may_end => {}
+            b' ' | b'\r' if may_end => {}
+            // Node takes it for the end of a line without a version. A proxy in front may not.
+            b'\n' if may_end => return Err(Fault::CrExpected),
             // Node counts these bytes as used.
             b' ' | b'\r' | b'\n' | b'\t' | 0x0c => {
                 *at += 1;
@@ -261,8 +263,7 @@ impl Parser {
         self.head.end_line();
         self.state = match byte {
             b' ' => State::Line(LineState::AfterUrl),
-            b'\r' => State::Line(LineState::UrlLf),
-            _ => self.without_version(),
+            _ => State::Line(LineState::UrlLf),
         };
         Ok(())
     }

@@ -328,22 +328,48 @@ fn two_ways_to_frame_a_body_are_refused() {
 }
 
 #[test]
-fn only_so_many_header_lines_are_kept_but_all_are_used() {
-    let mut text = "GET / HTTP/1.1\r\n".to_owned();
+fn only_so_many_lines_of_a_response_are_kept_but_all_are_used() {
+    let mut text = "HTTP/1.1 200 OK\r\n".to_owned();
     for n in 0..100 {
         text += &format!("h{n}: {n}\r\n");
     }
-    text += "Connection: close\r\n\r\n";
+    text += "Connection: close\r\nContent-Length: 0\r\n\r\n";
     let limits = Limits {
         header_count: 40,
         ..Limits::default()
     };
-    let mut parser = Parser::new(Kind::Request, limits);
+    let mut parser = Parser::new(Kind::Response, limits);
     let mut found = Found::default();
     feed(&mut parser, text.as_bytes(), &mut found);
-    // Two batches of 31.
-    assert_eq!(found.messages[0].headers.len(), 62);
+    assert_eq!(found.messages[0].headers.len(), 40);
     assert!(!found.messages[0].keep_alive);
+}
+
+#[test]
+fn a_request_with_more_header_lines_or_trailers_than_the_limit_is_refused() {
+    let lines = |count| {
+        (0..count)
+            .map(|n| format!("h{n}: {n}\r\n"))
+            .collect::<String>()
+    };
+    let limits = Limits {
+        header_count: 40,
+        ..Limits::default()
+    };
+    for (headers, trailers, fault) in [
+        (40, 40, None),
+        (41, 0, Some(Fault::HeaderOverflow)),
+        (10, 41, Some(Fault::HeaderOverflow)),
+    ] {
+        let (headers, trailers) = (lines(headers - 1), lines(trailers));
+        let text = format!(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{headers}\r\n0\r\n{trailers}\r\n"
+        );
+        let mut parser = Parser::new(Kind::Request, limits);
+        let mut found = Found::default();
+        feed(&mut parser, text.as_bytes(), &mut found);
+        assert_eq!(found.fault, fault);
+    }
 }
 
 /// Returns the fault of a request in one piece, and where it is.

@@ -1,7 +1,14 @@
 //! How a socket is connected.
 
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use futures::future::poll_immediate;
 
 use crate::error::Error;
 use crate::net::address::Address;
@@ -9,11 +16,16 @@ use crate::net::connection::Connection;
 use crate::net::local;
 use crate::site::Site;
 use phaseloop::net::{TcpStream, lookup_host};
+use phaseloop::phase;
+use phaseloop::task::next_tick;
 
 pub(crate) async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error> {
     let (host, port) = match address {
-        Address::Socket(address) => return opened(TcpStream::connect_at(address, site).await),
-        Address::Host(host, port) => (host, port),
+        Address::Socket(address) => return open_address(address, site).await,
+        Address::Host(host, port) => match host.parse::<IpAddr>() {
+            Ok(ip) => return open_address((ip, port).into(), site).await,
+            Err(_) => (host, port),
+        },
         Address::Port(port) => ("localhost".to_owned(), port),
         Address::Path(path) => {
             let connected = local::connect(&path, site).await;
@@ -23,6 +35,44 @@ pub(crate) async fn open(address: Address, site: Site) -> Result<Box<dyn Connect
     let addresses = lookup_host((host.as_str(), port)).await;
     let addresses = addresses.map_err(|error| Error::of_lookup(error, &host))?;
     open_one_of(&addresses, site).await
+}
+
+/// Connects to an address. Its lookup takes a tick, as in Node.
+async fn open_address(address: SocketAddr, site: Site) -> Result<Box<dyn Connection>, Error> {
+    tick().await;
+    opened(deferred(TcpStream::connect_at(address, site)).await)
+}
+
+/// Waits for the next tick.
+async fn tick() {
+    let state = Rc::new((Cell::new(false), Cell::new(None::<Waker>)));
+    let ticked = state.clone();
+    next_tick(move || {
+        ticked.0.set(true);
+        if let Some(waker) = ticked.1.take() {
+            waker.wake();
+        }
+    });
+    poll_fn(|cx| {
+        if state.0.get() {
+            return Poll::Ready(());
+        }
+        state.1.set(Some(cx.waker().clone()));
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Runs a future whose result is used in the poll phase at the earliest.
+pub(super) async fn deferred<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    match poll_immediate(&mut future).await {
+        Some(output) => {
+            phase::poll().await;
+            output
+        }
+        None => future.await,
+    }
 }
 
 /// Connects to the first address that accepts.

@@ -190,7 +190,7 @@ impl Socket {
     /// Returns whether the socket is connecting. JavaScript: `socket.connecting`.
     #[must_use]
     pub fn connecting(&self) -> bool {
-        self.inner.connecting.get()
+        self.inner.is_connecting()
     }
 
     /// Returns whether an error has closed the connection: the argument of Node's `'close'` event.

@@ -457,8 +457,20 @@ impl<T: 'static> ReadableSide for State<T> {
     }
 
     fn release(&self) {
-        let left = (self.read_hook.take(), self.buffer.take());
+        let goes = |hook: &mut ReadHook<T>| match hook {
+            ReadHook::Call(_) => true,
+            ReadHook::Source(source) => !source.stays(),
+        };
+        let hook = self.read_hook.borrow_mut().take_if(goes);
+        let left = (hook, self.buffer.take());
         self.length.set(0);
         drop(left);
+    }
+
+    fn undestroy(&self) {
+        for flag in [&self.reading, &self.ended, &self.end_emitted] {
+            flag.set(false);
+        }
+        self.total.set(0);
     }
 }

@@ -12,7 +12,7 @@ impl<T: 'static> State<T> {
         if let Some(sink) = self.sink() {
             return sink.end(chunk, callback);
         }
-        let written = chunk.map_or(Ok(true), |chunk| self.write(chunk, None));
+        let written = chunk.map_or(Ok(true), |chunk| self.write_last(chunk));
         // `end` undoes all corks.
         if self.corked.get() > 0 {
             self.corked.set(1);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::{Output, State};
+use super::{Device, Output, State};
 use crate::error::Error;
 use crate::stream::DRAIN;
 use crate::stream::base::{Callback, Done, WritableSide, destroyed};
@@ -67,19 +67,12 @@ impl<T: 'static> State<T> {
         if let Some(sink) = self.sink() {
             return Ok(sink.write(chunk, callback));
         }
-        let refused = if self.ending.get() {
-            let text = "write after end";
-            Some(Error::with_code("ERR_STREAM_WRITE_AFTER_END", text))
-        } else {
-            self.base.destroyed.get().then(|| destroyed("write"))
-        };
-        if let Some(error) = refused {
-            if let Some(callback) = callback {
-                let error = error.clone();
-                next_tick(move || callback(Err(error)));
-            }
-            self.base.error_or_destroy(error.clone(), true);
-            return Err(error);
+        if self.ending.get() {
+            let refusal = self.device().and_then(|device| device.refusal_after_end());
+            return Err(self.refuse(refusal.unwrap_or_else(write_after_end), callback));
+        }
+        if self.base.destroyed.get() {
+            return Err(self.refuse(destroyed("write"), callback));
         }
         self.pending_callbacks.set(self.pending_callbacks.get() + 1);
         let size = self.mode.size(&chunk);
@@ -99,6 +92,24 @@ impl<T: 'static> State<T> {
             self.need_drain.set(true);
         }
         Ok(room && !self.base.destroyed.get() && !self.base.is_errored())
+    }
+
+    /// Refuses a write.
+    fn refuse(&self, error: Error, callback: Option<Callback>) -> Error {
+        if let Some(callback) = callback {
+            let error = error.clone();
+            next_tick(move || callback(Err(error)));
+        }
+        self.base.error_or_destroy(error.clone(), true);
+        error
+    }
+
+    /// Writes the last chunk.
+    pub(super) fn write_last(&self, chunk: T) -> Result<bool, Error> {
+        match self.ending.get() {
+            true => Err(self.refuse(write_after_end(), None)),
+            false => self.write(chunk, None),
+        }
     }
 
     /// Passes one chunk to the `write` function.
@@ -323,6 +334,13 @@ impl<T: 'static> State<T> {
         }
     }
 
+    fn device(&self) -> Option<&dyn Device<T>> {
+        match &self.output {
+            Output::Device(device) => Some(&**device),
+            _ => None,
+        }
+    }
+
     pub(super) fn sink(&self) -> Option<&dyn Sink<T>> {
         match &self.output {
             Output::Sink(sink) => Some(&**sink),
@@ -342,6 +360,10 @@ impl<T: 'static> State<T> {
             }
         }
     }
+}
+
+fn write_after_end() -> Error {
+    Error::with_code("ERR_STREAM_WRITE_AFTER_END", "write after end")
 }
 
 impl<T: 'static> WritableSide for State<T> {
@@ -419,5 +441,19 @@ impl<T: 'static> WritableSide for State<T> {
             let end = functions.end.take();
             drop((write, end));
         }
+    }
+
+    fn undestroy(&self) {
+        let ends = [
+            &self.final_called,
+            &self.prefinished,
+            &self.ended,
+            &self.ending,
+            &self.finished,
+        ];
+        for flag in ends {
+            flag.set(false);
+        }
+        self.total.set(0);
     }
 }

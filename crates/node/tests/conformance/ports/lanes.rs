@@ -185,7 +185,7 @@ async fn microtask_in_every_callback_kind() {
     let name = scratch("s");
     let server = UnixListener::bind(&*name).expect("the name is free");
     in_callbacks(async move {
-        let connection = server.accept().await.expect("there is a client");
+        let (connection, _) = server.accept().await.expect("there is a client");
         server.close().then(|| ());
         connection.close_now().then(|| lanes("close"));
         set_immediate(|| lanes("immediate"));

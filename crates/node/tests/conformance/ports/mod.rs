@@ -28,6 +28,7 @@ mod context_requests;
 mod context_sockets;
 mod contexts;
 mod dialogues;
+mod ends;
 mod errors;
 mod events;
 mod exit;
@@ -57,6 +58,8 @@ mod immediates;
 mod io;
 mod lanes;
 mod messages;
+#[cfg(unix)]
+mod missing;
 mod mixed;
 mod modules;
 mod order;
@@ -69,6 +72,7 @@ mod promises;
 mod readline;
 mod small_modules;
 mod sockets;
+mod sockets_again;
 mod streams;
 mod surface;
 mod timers;
@@ -91,6 +95,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     immediates::PORTS,
     io::PORTS,
     sockets::PORTS,
+    sockets_again::PORTS,
     errors::PORTS,
     exit::PORTS,
     events::PORTS,
@@ -140,6 +145,9 @@ pub(crate) const ALL: &[&[Port]] = &[
     hooks_again::PORTS,
     hooks_further::PORTS,
     performance_more::PORTS,
+    ends::PORTS,
+    #[cfg(unix)]
+    missing::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

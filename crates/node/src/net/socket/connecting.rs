@@ -1,0 +1,104 @@
+//! The connecting of a socket.
+
+use std::panic::Location;
+
+use super::opening::{deferred, open};
+use super::{CONNECT, READY, Socket};
+use crate::abort::AbortController;
+use crate::callback_futures::in_callbacks;
+use crate::error::Error;
+use crate::events::Emitter as _;
+use crate::net::address::Address;
+use crate::net::connection::Connection;
+use crate::site::Site;
+use phaseloop::extension::frame::Frame;
+use phaseloop::task::next_tick;
+
+impl Socket {
+    /// Connects the socket, also again after its close. [`CONNECT`] and [`READY`] are emitted when
+    /// the connection is established; an error destroys the socket. JavaScript:
+    /// `socket.connect(port, host)`.
+    ///
+    /// The connection to an IP address begins on the next tick. A socket that is destroyed before
+    /// never reaches its peer. A second call while the socket connects is the error `EALREADY`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+    ///     server.listen_this(("127.0.0.1", 0), |server| {
+    ///         let (server, address) = (server.clone(), server.address().unwrap());
+    ///         let (socket, left) = (net::Socket::new(), Cell::new(2));
+    ///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+    ///         socket.on_this(CLOSE, move |socket, ()| match left.replace(left.get() - 1) {
+    ///             0 => server.close(),
+    ///             _ => socket.connect(address),
+    ///         });
+    ///         socket.connect(address);
+    ///     });
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn connect(&self, address: impl Into<Address>) {
+        self.connect_at(address.into(), Location::caller());
+    }
+
+    /// Connects the socket for a line of the program.
+    #[track_caller]
+    pub(crate) fn connect_at(&self, address: Address, site: Site) {
+        self.connect_by(site, open(address, site));
+    }
+
+    /// Connects the socket with the connection that `opening` opens, for a line of the program. The
+    /// destruction of the socket drops `opening`.
+    #[track_caller]
+    pub(crate) fn connect_by(
+        &self,
+        site: Site,
+        opening: impl Future<Output = Result<Box<dyn Connection>, Error>> + 'static,
+    ) {
+        let socket = self.clone();
+        if self.connecting() {
+            let error = Error::with_code("EALREADY", "connect EALREADY");
+            return next_tick(move || socket.destroy(Some(error)));
+        }
+        self.duplex.undestroy();
+        let controller = AbortController::new();
+        let signal = controller.signal();
+        self.inner.opening.replace(Some(controller));
+        self.inner.site.set(Some(site));
+        self.inner.resets.set(false);
+        self.inner.frame.set_frame(Frame::captured());
+        self.duplex.closes_by_hand();
+        in_callbacks(async move {
+            // The result may be known inside this call, before the caller could add a listener.
+            let Ok(connected) = signal.guard(deferred(opening)).await else {
+                return;
+            };
+            match connected {
+                Ok(connection) => socket.connected(connection),
+                Err(error) => socket.destroy(Some(error)),
+            }
+        });
+    }
+
+    fn connected(&self, connection: Box<dyn Connection>) {
+        let opening = self.inner.opening.take();
+        drop(opening);
+        self.open(connection);
+        self.inner.is_active();
+        self.emitter().emit(CONNECT, ());
+        self.emitter().emit(READY, ());
+        if !self.readable().is_paused() {
+            self.readable().read_size(0);
+        }
+    }
+}

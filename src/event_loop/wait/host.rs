@@ -1,0 +1,166 @@
+//! The loop inside a host: another loop of the thread, which waits for the descriptor of the poller
+//! and calls `turn`.
+//!
+//! A host waits for one descriptor only. So whenever the loop is left to it, the timer of the
+//! poller is set to the next deadline, and work that is due makes the descriptor readable at once.
+//! A loop that waits by itself does not touch the timer.
+
+use std::cell::Cell;
+use std::io;
+
+use super::hook::in_context;
+use crate::clock::NEVER;
+use crate::event_loop::api::embed::{Backend, NextWait};
+use crate::event_loop::core::Core;
+use crate::sys::poller::HAS_TIMER;
+
+#[derive(Default)]
+pub(super) struct Host {
+    /// The number of runs and `enter`s of the loop that are in progress.
+    depth: Cell<u32>,
+    is_embedded: Cell<bool>,
+    /// Whether a host waits for the descriptor, as far as the loop knows: it is embedded, and does
+    /// not run.
+    is_left: Cell<bool>,
+    /// When the timer of the poller fires; zero if it is not set.
+    timer: Cell<u64>,
+}
+
+/// The loop is running or entered; the drop ends that.
+struct Inside<'a>(&'a Core);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let host = &self.0.waits.host;
+        host.depth.set(host.depth.get() - 1);
+        if host.depth.get() == 0 && host.is_embedded.get() {
+            host.is_left.set(true);
+            self.0.arm_for_host();
+        }
+    }
+}
+
+/// Embedding.
+impl Core {
+    /// Calls `body` as code of this loop, a run of it or not: in the context of the hook, and with
+    /// a host that waits for what `body` leaves behind.
+    #[inline]
+    pub(in crate::event_loop) fn inside<R>(&self, is_run: bool, body: impl FnOnce() -> R) -> R {
+        let host = &self.waits.host;
+        host.depth.set(host.depth.get() + 1);
+        host.is_left.set(false);
+        let _inside = Inside(self);
+        match self.wait_hook() {
+            None => body(),
+            Some(hook) => in_context(hook, is_run, body),
+        }
+    }
+
+    /// Returns the descriptor for a host that drives the loop. From now on the descriptor is
+    /// readable when a turn is due.
+    pub(in crate::event_loop) fn embed(&self) -> io::Result<Backend> {
+        let host = &self.waits.host;
+        if self.wait_hook().is_some() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a loop that runs another runtime in its wait cannot be embedded: its descriptor does not tell of that runtime",
+            ));
+        }
+        if HAS_TIMER && !host.is_embedded.get() {
+            // Creates the timer, which can fail only now.
+            self.poller().set_timer(Some(NEVER))?;
+            self.poller().set_timer(None)?;
+        }
+        host.is_embedded.set(true);
+        if host.depth.get() == 0 {
+            host.is_left.set(true);
+            self.arm_for_host();
+        }
+        Ok(Backend::of(self.poller()))
+    }
+
+    /// Returns whether a host drives the loop.
+    pub(in crate::event_loop) fn is_embedded(&self) -> bool {
+        self.waits.host.is_embedded.get()
+    }
+
+    /// Lets a host that waits for the descriptor know what was queued or started outside of a turn.
+    #[inline(always)]
+    pub(crate) fn tell_host(&self) {
+        if self.waits.host.is_left.get() {
+            self.arm_for_host();
+        }
+    }
+
+    /// Makes the descriptor readable when the next turn is due.
+    #[cold]
+    fn arm_for_host(&self) {
+        if self.is_closed() || self.poller().is_inherited() {
+            return;
+        }
+        let set = match self.next_wait() {
+            NextWait::Now => {
+                self.shared().inbox.signal();
+                return;
+            }
+            NextWait::Timeout(_) if HAS_TIMER && !self.clock().is_paused() => {
+                let next = self.next_timer();
+                let due = next.map_or(NEVER, |next| next.deadline);
+                self.set_timer(due, self.clock().read())
+            }
+            _ => self.clear_timer(),
+        };
+        if set.is_err() {
+            // Too many turns are better than none.
+            self.shared().inbox.signal();
+        }
+    }
+
+    /// Sets the timer of the poller to `due`, unless it is set so.
+    fn set_timer(&self, due: u64, now: u64) -> io::Result<()> {
+        let timer = &self.waits.host.timer;
+        if timer.get() != due || timer.get() <= now {
+            let delay = due.saturating_sub(now);
+            self.poller().set_timer(Some(delay))?;
+            timer.set(due);
+        }
+        Ok(())
+    }
+
+    /// Makes the descriptor of the poller readable at `due`, or earlier. A timer that is set to an
+    /// earlier time is left as it is: one early end of a wait costs less than a system call each
+    /// time.
+    #[allow(dead_code, reason = "only a feature above sets a hook")]
+    pub(crate) fn wake_by(&self, due: u64, now: u64) {
+        if !self.has_timer_between(now, due) && self.set_timer(due, now).is_err() {
+            self.shared().inbox.signal();
+        }
+    }
+
+    /// Returns whether the timer of the poller is set to a time after `start`, and `end` at the
+    /// latest. If it is past by now, it has fired after `start`.
+    #[allow(dead_code, reason = "only a feature above sets a hook")]
+    pub(crate) fn has_timer_between(&self, start: u64, end: u64) -> bool {
+        let timer = self.waits.host.timer.get();
+        timer > start && timer <= end
+    }
+
+    /// Returns whether the timer of the poller is not set, or has fired.
+    #[allow(dead_code, reason = "only a feature above sets a hook")]
+    pub(crate) fn has_timer_fired(&self) -> bool {
+        self.waits.host.timer.get() <= self.clock().read()
+    }
+
+    /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
+    pub(in crate::event_loop) fn forget_timer(&self) {
+        self.waits.host.timer.set(0);
+        self.tell_host();
+    }
+
+    fn clear_timer(&self) -> io::Result<()> {
+        if self.waits.host.timer.replace(0) > self.clock().read() {
+            self.poller().set_timer(None)?;
+        }
+        Ok(())
+    }
+}

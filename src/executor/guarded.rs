@@ -1,0 +1,51 @@
+//! Polls inside the guard of another runtime, whose futures expect its surroundings in each poll:
+//! a budget of its own, say.
+
+use super::Executor;
+use super::shared::Runnable;
+use crate::probe::Mode;
+
+/// Calls a poll in the surroundings that the other runtime gives its own tasks.
+pub(crate) type PollGuard = Box<dyn Fn(&mut dyn FnMut())>;
+
+impl Executor {
+    /// Lets another runtime surround each poll, and wait for its turn between a task's wake of
+    /// itself and the next poll: to that runtime, such a wake may be a way to wait for its driver.
+    #[allow(dead_code, reason = "only a feature above sets a guard")]
+    pub(crate) fn set_poll_guard(&self, guard: PollGuard) {
+        let is_first = self.poll_guard.set(guard).is_ok();
+        debug_assert!(is_first, "a loop has one guard");
+        self.modes.set(Mode::GUARDED, true);
+        self.self_wakes.refuse_all();
+    }
+
+    /// Calls `poll` inside the guard, if there is one.
+    #[inline]
+    pub(super) fn guarded<R>(&self, poll: impl FnOnce() -> R) -> R {
+        match self.poll_guard.get() {
+            None => poll(),
+            Some(guard) => in_guard(guard, poll),
+        }
+    }
+
+    /// Polls a task inside the guard, or drops it if it was aborted.
+    pub(super) fn run_task_guarded(&self, runnable: Runnable) {
+        self.guarded(|| {
+            if self.modes.is_unwatched() {
+                self.run_or_drop_plainly(runnable);
+            } else {
+                self.run_task_told(runnable);
+            }
+        });
+    }
+}
+
+fn in_guard<R>(guard: &PollGuard, poll: impl FnOnce() -> R) -> R {
+    let (mut poll, mut polled) = (Some(poll), None);
+    guard(&mut || {
+        if let Some(poll) = poll.take() {
+            polled = Some(poll());
+        }
+    });
+    polled.expect("a guard calls its argument")
+}

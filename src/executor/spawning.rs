@@ -1,0 +1,112 @@
+//! Spawning: a task starts in the microtask lane, or inside its spawner.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use super::join::JoinHandle;
+use super::shared::{Local, Runnable};
+use super::{Executor, budget};
+use crate::frame;
+use crate::raw::task;
+use crate::site::Site;
+
+impl Executor {
+    /// Spawns a task. Its first poll is queued in the microtask lane.
+    pub(crate) fn spawn<F>(
+        &self,
+        future: F,
+        site: Site,
+        name: Option<Rc<str>>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.start(future, site, name, |runnable| {
+            if self.modes.is_unwatched() && frame::is_plain() {
+                self.lanes.push_task(runnable);
+            } else {
+                self.push_spawned_watched(runnable);
+            }
+        })
+    }
+
+    /// Spawns a task on the current loop. Its first poll is queued in the microtask lane.
+    #[inline(always)]
+    pub(crate) fn spawn_here<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.start(future, site, None, |runnable| {
+            // The current loop knows whether contexts are in use.
+            if self.modes.is_unwatched() {
+                self.lanes.push_task(runnable);
+            } else {
+                self.push_spawned_watched(runnable);
+            }
+        })
+    }
+
+    /// Spawns a task and polls it at once, inside this call.
+    // Rule N19.
+    #[allow(dead_code, reason = "called by the layer for Node only")]
+    pub(crate) fn spawn_eager<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.start(future, site, None, |runnable| self.run_nested(runnable))
+    }
+
+    #[inline(always)]
+    fn start<F>(
+        &self,
+        future: F,
+        site: Site,
+        name: Option<Rc<str>>,
+        begin: impl FnOnce(Runnable),
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        if self.is_closed.get() {
+            return JoinHandle::never_started(self.new_job_id());
+        }
+        let (runnable, output) = self.tasks.insert(name, |id, slot| {
+            let local = Local {
+                shared: self.shared.clone(),
+                id,
+                site,
+            };
+            let (runnable, entry, output) = task::spawn_local(local, slot, future);
+            (entry, (runnable, output))
+        });
+        begin(runnable);
+        JoinHandle::new(output)
+    }
+
+    /// Polls a task that was just spawned, inside its spawner.
+    fn run_nested(&self, runnable: Runnable) {
+        self.run_inside(|| {
+            if !self.modes.is_unwatched() {
+                // A sink, which is user code, must not find the task missing in the lane: it is
+                // being polled.
+                self.polled.set(runnable.slot());
+                self.note_spawn(runnable.slot());
+            }
+            self.run_in_spawner(runnable);
+        });
+    }
+
+    /// Calls `poll`, which polls a task, inside of what is being polled.
+    pub(super) fn run_inside(&self, poll: impl FnOnce()) {
+        let (spawner, left) = (self.polled.get(), budget::left());
+        self.spawners.borrow_mut().push(spawner);
+        self.self_wakes.apart(poll);
+        self.spawners.borrow_mut().pop();
+        self.polled.set(spawner);
+        budget::restore(left);
+    }
+}

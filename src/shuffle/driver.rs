@@ -1,0 +1,618 @@
+//! The wait of a shuffled loop: events, jobs and completions arrive in an order, and after delays,
+//! that a [`Chooser`] decides.
+//!
+//! ```text
+//!   kernel ── take ──> held events ── over ──> batch ── ordered ──> events.rs, as ever
+//!   pool ──── take ──> window ─────── over ──> run here, as on another thread
+//!                                                └──> held ends ── over ──> inbox ──> messages.rs
+//! ```
+//!
+//! Only what arrives from outside of the loop is held: each thing once, for a bounded time, and
+//! never longer than something else can happen. What the phases do with it is not changed.
+
+mod jobs;
+pub(crate) mod network;
+mod outside;
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Threads, Who};
+use crate::clock::NEVER;
+use crate::event_loop::core::Core;
+use crate::event_loop::io::sources::{Direction, SourceState};
+use crate::event_loop::wait::Wait;
+use crate::executor::message::Message;
+use crate::keeper::Keeper;
+use crate::label::{Label, Role};
+use crate::pool::{Class, Job, Pool};
+use crate::site::Site;
+use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
+use crate::wire::Wire;
+
+/// The file that panics if the loop is stuck.
+pub(super) const FILE: &str = file!();
+
+/// The answers of a question about a delay.
+const DELAYS: usize = 4;
+
+/// The turns after which nothing waits for the clock any more. The clock stands still while the
+/// loop is busy; a program that checks in every turn whether an event has come would never get it.
+const MOST_TURNS: u64 = 100;
+
+/// One millisecond, the smallest lateness.
+const MILLISECOND: u64 = 1_000_000;
+
+pub(crate) struct Shuffled {
+    chooser: RefCell<Box<dyn Chooser>>,
+    limits: Limits,
+    /// The queue that stands for the pool: it has no threads.
+    pool: Pool,
+    /// The number of each source, by key, in the order of the first events.
+    sources: RefCell<HashMap<usize, u32>>,
+    jobs: Cell<u32>,
+    moves: Cell<Moves>,
+    /// The source about whose next attempt was asked already.
+    asked: Cell<Option<usize>>,
+    /// The readiness of sources for which an attempt was told that it would block.
+    again: RefCell<Vec<Event>>,
+    events: HeldList<RawEvent>,
+    /// The jobs that threads of the pool would have taken.
+    window: HeldList<(Class, Arc<dyn Job>)>,
+    /// What jobs have sent, job by job.
+    ends: HeldList<Vec<Message>>,
+    /// The network in memory.
+    wire: RefCell<Wire>,
+    /// How long the signals are held that were caught; `None` if that was not asked.
+    caught: Cell<Option<Until>>,
+    /// What the program uses that cannot be repeated.
+    outside: RefCell<Vec<(&'static str, Site)>>,
+}
+
+/// The moves of the clock so far.
+#[derive(Clone, Copy, Default)]
+struct Moves {
+    count: u64,
+    /// The turn of the last move.
+    turn: u64,
+}
+
+/// Something that has arrived and is not delivered.
+struct Held<T> {
+    what: T,
+    who: Who,
+    until: Until,
+}
+
+type HeldList<T> = RefCell<Vec<Held<T>>>;
+
+#[derive(Clone, Copy)]
+enum Until {
+    Now,
+    /// Until a later turn than this one.
+    Turn(u64),
+    /// Until the turn after the clock has moved again, and at most until this time or turn.
+    Move {
+        count: u64,
+        latest: u64,
+        last_turn: u64,
+    },
+    /// Until this time, and at most until this turn.
+    Time {
+        latest: u64,
+        last_turn: u64,
+    },
+}
+
+/// What ends a hold.
+#[derive(Clone, Copy)]
+struct Moment {
+    turn: u64,
+    moves: Moves,
+    now: u64,
+}
+
+impl Until {
+    fn is_over(self, moment: Moment) -> bool {
+        match self {
+            Self::Now => true,
+            Self::Turn(turn) => moment.turn > turn,
+            // In the turn of the move itself, what is due by it runs first.
+            Self::Move {
+                count,
+                latest,
+                last_turn,
+            } => {
+                moment.moves.count > count && moment.turn > moment.moves.turn
+                    || moment.now >= latest
+                    || moment.turn > last_turn
+            }
+            Self::Time { latest, last_turn } => moment.now >= latest || moment.turn > last_turn,
+        }
+    }
+
+    /// Returns the time at which the hold ends, whatever happens.
+    fn latest(self) -> u64 {
+        match self {
+            Self::Now | Self::Turn(_) => 0,
+            Self::Move { latest, .. } | Self::Time { latest, .. } => latest,
+        }
+    }
+}
+
+/// Takes what is held no longer out of `list`, in its order.
+fn take_over<T>(list: &HeldList<T>, moment: Moment) -> Vec<Held<T>> {
+    let mut list = list.borrow_mut();
+    let all = std::mem::take(&mut *list).into_iter();
+    let (over, kept) = all.partition(|held| held.until.is_over(moment));
+    *list = kept;
+    over
+}
+
+impl Shuffled {
+    pub(crate) fn new(chooser: Box<dyn Chooser>, limits: Limits, pool: Pool, wire: Wire) -> Self {
+        Self {
+            chooser: RefCell::new(chooser),
+            limits,
+            pool,
+            sources: RefCell::default(),
+            jobs: Cell::new(0),
+            moves: Cell::default(),
+            asked: Cell::default(),
+            again: RefCell::default(),
+            events: RefCell::default(),
+            window: RefCell::default(),
+            ends: RefCell::default(),
+            wire: RefCell::new(wire),
+            caught: Cell::default(),
+            outside: RefCell::default(),
+        }
+    }
+
+    /// Asks for one of `count` answers. A question with a single answer is not asked.
+    fn ask(&self, question: &Question<'_>) -> usize {
+        if question.count < 2 {
+            return 0;
+        }
+        let answer = self.chooser.borrow_mut().choose(question);
+        answer.min(question.count - 1)
+    }
+
+    fn ask_delay(
+        &self,
+        kind: Kind,
+        who: Option<Who>,
+        about: &dyn fmt::Display,
+        moment: Moment,
+    ) -> Until {
+        let count = match kind {
+            Kind::Exit | Kind::Caught => 2,
+            _ => DELAYS,
+        };
+        let answer = self.ask(&Question {
+            kind,
+            who,
+            count,
+            among: &[],
+            about,
+        });
+        let latest = moment.now.saturating_add(self.limits.max_delay);
+        let last_turn = moment.turn + MOST_TURNS;
+        match answer {
+            0 => Until::Now,
+            1 => Until::Turn(moment.turn),
+            2 => Until::Move {
+                count: moment.moves.count,
+                latest,
+                last_turn,
+            },
+            _ => Until::Time { latest, last_turn },
+        }
+    }
+
+    /// Asks which of several comes next.
+    fn ask_next(&self, kind: Kind, among: &[Who]) -> usize {
+        self.ask(&Question {
+            kind,
+            who: None,
+            count: among.len(),
+            among,
+            about: &"",
+        })
+    }
+
+    /// Orders `list` by repeated questions of `kind`.
+    fn order<T>(&self, kind: Kind, mut list: Vec<Held<T>>) -> Vec<Held<T>> {
+        let mut among: Vec<Who> = list.iter().map(|held| held.who).collect();
+        let mut ordered = Vec::with_capacity(list.len());
+        while !list.is_empty() {
+            let next = self.ask_next(kind, &among);
+            among.remove(next);
+            ordered.push(list.remove(next));
+        }
+        ordered
+    }
+
+    fn source_number(&self, key: usize) -> Who {
+        let mut sources = self.sources.borrow_mut();
+        let next = u32::try_from(sources.len()).unwrap_or(u32::MAX);
+        Who::Source(*sources.entry(key).or_insert(next))
+    }
+
+    fn next_job_number(&self) -> Who {
+        let number = self.jobs.get();
+        self.jobs.set(number + 1);
+        Who::Job(number)
+    }
+
+    /// Returns the earliest time at which a hold ends; `None` if nothing is held.
+    fn earliest(&self) -> Option<u64> {
+        fn earliest<T>(list: &HeldList<T>) -> Option<u64> {
+            list.borrow().iter().map(|held| held.until.latest()).min()
+        }
+        let all = [
+            earliest(&self.events),
+            earliest(&self.window),
+            earliest(&self.ends),
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    /// Ends the holds that meet a condition. Returns whether there were any.
+    fn release(&self, condition: impl Fn(Until) -> bool) -> bool {
+        fn release<T>(list: &HeldList<T>, condition: &dyn Fn(Until) -> bool) -> bool {
+            let mut any = false;
+            for held in list.borrow_mut().iter_mut() {
+                if condition(held.until) {
+                    held.until = Until::Now;
+                    any = true;
+                }
+            }
+            any
+        }
+        let caught = self.release_caught(&condition);
+        let events = release(&self.events, &condition);
+        let window = release(&self.window, &condition);
+        let ends = release(&self.ends, &condition);
+        caught || events || window || ends
+    }
+}
+
+impl Wait for Shuffled {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
+        let timeout = (timeout != NEVER).then_some(timeout);
+        core.waiting(timeout, true, |timeout, _| {
+            core.wait_shuffled(self, timeout)
+        })
+    }
+
+    fn attempt(
+        &self,
+        _: &Core,
+        source: &SourceState,
+        direction: Direction,
+        asked: Option<usize>,
+    ) -> Option<usize> {
+        match asked {
+            Some(asked) => {
+                let most = self.short_transfer(source, direction, asked);
+                self.asked.set(most.map(|_| source.key));
+                most
+            }
+            // The bytes of this attempt were asked about.
+            None if self.asked.take() == Some(source.key) => Some(0),
+            None => (self.ask_attempt(Kind::Attempt, source, direction, 2) != 1).then_some(0),
+        }
+    }
+
+    fn note_attempt(&self) {
+        self.asked.set(None);
+    }
+
+    fn note_outside(&self, what: &'static str, site: Site) {
+        self.add_outside(what, site);
+    }
+
+    fn holds_signals(&self, core: &Core) -> bool {
+        core.still_holds_caught(self)
+    }
+
+    fn label(&self, key: usize, role: Role) -> Option<Label> {
+        self.wire.borrow().label(key, role)
+    }
+
+    fn pool(&self) -> Option<&Pool> {
+        Some(&self.pool)
+    }
+
+    fn take_messages(&self) -> Vec<Message> {
+        self.take_ends()
+    }
+
+    fn drop_user_code(&self) {
+        // Nothing is borrowed while they are dropped.
+        let programs = self.wire.borrow_mut().take_programs();
+        drop(programs);
+    }
+}
+
+impl Core {
+    /// Returns the wait of a loop that is shuffled, or has a network in memory.
+    fn shuffled(&self) -> Option<&Shuffled> {
+        self.chosen_wait()?.as_any().downcast_ref()
+    }
+
+    /// Returns whether a test shuffles the order of the loop.
+    pub(crate) fn is_shuffled(&self) -> bool {
+        self.shuffled().is_some()
+    }
+
+    /// Waits for events on a shuffled loop.
+    ///
+    /// # Panics
+    ///
+    /// If the loop is stuck: nothing can happen any more, it has made too many turns, or a drain of
+    /// the lanes was too long.
+    #[cold]
+    fn wait_shuffled(&self, shuffled: &Shuffled, timeout: Option<u64>) -> io::Result<()> {
+        let limit = shuffled.limits.max_turns;
+        assert!(
+            self.turn_count() <= limit,
+            "the loop has made {limit} turns, and the program has not ended"
+        );
+        if let Some(limit) = shuffled.limits.max_drain {
+            assert!(
+                self.executor().budget_hits() == 0,
+                "a drain of the lanes has run {limit} ticks and microtasks, and has not ended"
+            );
+        }
+        // The clock may move several times in one wait, and the deadline stays.
+        let deadline = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
+        loop {
+            self.refuse_strangers();
+            self.run_jobs_here(shuffled);
+            self.hold_events(shuffled)?;
+            self.deliver_ends(shuffled);
+            let has_events = self.deliver_events(shuffled);
+            let has_work = has_events
+                || self.shared().inbox.is_pending()
+                || self.has_after_io() && !self.holds_caught(shuffled)
+                || timeout == Some(0);
+            if has_work {
+                return Ok(());
+            }
+            // What waits for a turn comes before the loop sleeps.
+            if shuffled.release(|until| matches!(until, Until::Turn(_))) {
+                continue;
+            }
+            let may_move = self.clock().auto_advance();
+            let arrival = shuffled.wire.borrow_mut().next_arrival();
+            let arrival = arrival.filter(|_| may_move);
+            let held = shuffled.earliest();
+            let deadline = deadline.filter(|_| may_move);
+            match (deadline, held.into_iter().chain(arrival).min()) {
+                (Some(deadline), next) => {
+                    let timeout = deadline.saturating_sub(self.clock().read());
+                    if let Some(next) = next.filter(|next| *next < deadline) {
+                        self.note_move(shuffled, next);
+                    } else if self.hears_before_move(shuffled, timeout)? {
+                        self.hold_batch(shuffled);
+                    } else {
+                        self.move_clock_to(shuffled, deadline);
+                        return Ok(());
+                    }
+                }
+                (None, Some(earliest)) if held == Some(earliest) => {
+                    // Nothing else can happen: the oldest hold ends.
+                    shuffled.release(|until| until.latest() == earliest);
+                }
+                (None, Some(arrival)) => self.note_move(shuffled, arrival),
+                (None, None) => return self.wait_for_outside(shuffled),
+            }
+        }
+    }
+
+    fn moment(&self, shuffled: &Shuffled) -> Moment {
+        Moment {
+            turn: self.turn_count(),
+            moves: shuffled.moves.get(),
+            now: self.clock().read(),
+        }
+    }
+
+    /// Moves the clock to a deadline, or beyond it.
+    fn move_clock_to(&self, shuffled: &Shuffled, deadline: u64) {
+        let answer = shuffled.ask(&Question {
+            kind: Kind::Late,
+            who: None,
+            count: 3,
+            among: &[],
+            about: &"the clock moves to the next deadline",
+        });
+        let late = match answer {
+            0 => 0,
+            1 => MILLISECOND.min(shuffled.limits.max_delay),
+            _ => shuffled.limits.max_delay,
+        };
+        self.note_move(shuffled, deadline.saturating_add(late));
+    }
+
+    fn note_move(&self, shuffled: &Shuffled, time: u64) {
+        self.clock().advance_to(time);
+        shuffled.moves.set(Moves {
+            count: shuffled.moves.get().count + 1,
+            turn: self.turn_count(),
+        });
+    }
+
+    /// Takes the events of the kernel, and holds them.
+    fn hold_events(&self, shuffled: &Shuffled) -> io::Result<()> {
+        self.ask_kernel(Some(0))?;
+        self.hold_batch(shuffled);
+        Ok(())
+    }
+
+    /// Decides for each event of the last wait when it is delivered.
+    fn hold_batch(&self, shuffled: &Shuffled) {
+        let again = shuffled.again.take().into_iter();
+        let simulated = again.chain(self.take_simulated(shuffled));
+        let batch = self.take_events();
+        for event in simulated.map(RawEvent::of).chain(batch) {
+            let key = event.key();
+            if key == NOTIFY_KEY {
+                continue;
+            }
+            let mut held = shuffled.events.borrow_mut();
+            if let Some(earlier) = held.iter_mut().find(|held| held.what.key() == key) {
+                earlier.what.merge(&event);
+                continue;
+            }
+            drop(held);
+            let who = shuffled.source_number(key);
+            let about = About(self.site_of(key));
+            let kind = if self.is_exit(key) {
+                Kind::Exit
+            } else {
+                Kind::Delay
+            };
+            let until = shuffled.ask_delay(kind, Some(who), &about, self.moment(shuffled));
+            let held = Held {
+                what: event,
+                who,
+                until,
+            };
+            shuffled.events.borrow_mut().push(held);
+        }
+    }
+
+    /// Makes what is held no longer the batch of this wait. Returns whether there is any.
+    fn deliver_events(&self, shuffled: &Shuffled) -> bool {
+        let over = take_over(&shuffled.events, self.moment(shuffled));
+        if over.is_empty() {
+            return false;
+        }
+        let batch = shuffled.order(Kind::Event, over);
+        let batch = batch.into_iter().map(|held| held.what);
+        self.put_events(batch);
+        self.wake_for_nothing(shuffled);
+        true
+    }
+
+    /// Wakes a task that nothing has happened to, if the chooser says so. The wake arrives as that
+    /// of another thread does, with a drain of the lanes after it: a task that was in the lane when
+    /// an event is dispatched would be polled before the oldest waiter of the event.
+    fn wake_for_nothing(&self, shuffled: &Shuffled) {
+        let tasks = self.executor().task_count();
+        let answer = shuffled.ask(&Question {
+            kind: Kind::Wake,
+            who: None,
+            count: tasks + 1,
+            among: &[],
+            about: &"a poll for nothing",
+        });
+        let waker = answer
+            .checked_sub(1)
+            .and_then(|nth| self.executor().waker_of_nth(nth));
+        if let Some(waker) = waker {
+            self.send_again(vec![Message::Call(Box::new(|| waker.wake()))]);
+        }
+    }
+
+    /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.
+    fn wait_for_outside(&self, shuffled: &Shuffled) -> io::Result<()> {
+        const OUTSIDE: [Keeper; 6] = [
+            Keeper::Async,
+            Keeper::Io,
+            Keeper::Poll,
+            Keeper::Signal,
+            Keeper::Child,
+            Keeper::Watch,
+        ];
+        let awaits = |kind: &Keeper| match kind {
+            // Whatever a socket in memory could wait for has happened.
+            Keeper::Io => self.awaits_kernel(),
+            kind => self.count_keepers(*kind) > 0,
+        };
+        let may_hear = shuffled.limits.threads == Threads::Allow;
+        if (may_hear || OUTSIDE.iter().any(awaits)) && self.shared().inbox.park() {
+            self.ask_kernel(Some(shuffled.limits.stall))?;
+        }
+        let is_dead =
+            !self.has_events() && !self.shared().inbox.is_pending() && !self.has_after_io();
+        assert!(!is_dead, "{DEAD_END}");
+        self.refuse_strangers();
+        // The events are delivered as they came: what is outside cannot be repeated.
+        Ok(())
+    }
+}
+
+impl Shuffled {
+    /// Chooses how many of the requested bytes an attempt transfers; `None` if it would block. Then
+    /// the source is not ready until an event reports it again.
+    fn short_transfer(
+        &self,
+        source: &SourceState,
+        direction: Direction,
+        asked: usize,
+    ) -> Option<usize> {
+        let kind = match direction {
+            Direction::Write => Kind::Write,
+            _ => Kind::Read,
+        };
+        let sizes = NIBBLES.iter().take_while(|size| **size < asked).count();
+        match self.ask_attempt(kind, source, direction, 2 + sizes) {
+            0 => Some(asked),
+            1 => None,
+            answer => Some(NIBBLES[answer - 2]),
+        }
+    }
+
+    fn ask_attempt(
+        &self,
+        kind: Kind,
+        source: &SourceState,
+        direction: Direction,
+        count: usize,
+    ) -> usize {
+        let answer = self.ask(&Question {
+            kind,
+            who: Some(self.source_number(source.key)),
+            count,
+            among: &[],
+            about: &About(Some(source.header.site())),
+        });
+        if answer == 1 {
+            // The bits that an edge reports once, such as EOF, stay.
+            source.defer(direction);
+            self.again.borrow_mut().push(Event {
+                key: source.key,
+                ready: direction.ready(),
+            });
+        }
+        answer
+    }
+}
+
+/// The text of the panic of a loop that can only wait for ever.
+pub(super) const DEAD_END: &str =
+    "nothing can happen any more, and the main future has not returned";
+
+/// Names the line that created a source.
+struct About(Option<Site>);
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(site) => write!(f, "{site}"),
+            None => Ok(()),
+        }
+    }
+}
