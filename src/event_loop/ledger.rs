@@ -2,13 +2,12 @@
 //! that other threads run for the loop.
 
 pub(crate) mod jobs;
-mod liveness;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use self::jobs::{JobInfo, Jobs};
-use self::liveness::Liveness;
 use super::api::handle::{Handles, Header, Stage};
 use super::core::Core;
 use crate::executor::registry::TaskState;
@@ -18,7 +17,10 @@ use crate::raw::unwind::Steps;
 use crate::site::Site;
 
 pub(crate) struct Ledger {
-    liveness: Liveness,
+    /// The number of keepers of each kind.
+    keepers: [Cell<usize>; Keeper::COUNT],
+    /// The number of those that keep the loop alive.
+    total: Cell<usize>,
     handles: Handles,
     jobs: Jobs,
 }
@@ -26,7 +28,8 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(super) fn new() -> Self {
         Self {
-            liveness: Liveness::default(),
+            keepers: Default::default(),
+            total: Cell::new(0),
             handles: Handles::new(),
             jobs: Jobs::default(),
         }
@@ -35,46 +38,55 @@ impl Ledger {
     /// Counts one more keeper of a kind.
     #[inline(always)]
     pub(super) fn add(&self, kind: Keeper) {
-        self.liveness.add(kind);
+        self.add_unref(kind);
+        self.total.set(self.total.get() + 1);
     }
 
     /// Counts one keeper of a kind less.
     #[inline(always)]
     pub(super) fn remove(&self, kind: Keeper) {
-        self.liveness.remove(kind);
+        self.remove_unref(kind);
+        self.total.set(self.total.get() - 1);
     }
 
     /// Counts one keeper of a kind more, or less.
     pub(super) fn change(&self, kind: Keeper, up: bool) {
         if up {
-            self.liveness.add(kind);
+            self.add(kind);
         } else {
-            self.liveness.remove(kind);
+            self.remove(kind);
         }
     }
 
     /// Counts an unref'd item of a kind, which does not keep the loop alive.
+    #[inline(always)]
     pub(super) fn add_unref(&self, kind: Keeper) {
-        self.liveness.add_unref(kind);
+        let count = &self.keepers[kind as usize];
+        count.set(count.get() + 1);
     }
 
+    #[inline(always)]
     pub(super) fn remove_unref(&self, kind: Keeper) {
-        self.liveness.remove_unref(kind);
+        let count = &self.keepers[kind as usize];
+        count.set(count.get() - 1);
     }
 
     #[inline(always)]
     pub(super) fn has_keepers(&self) -> bool {
-        self.liveness.has_keepers()
+        self.total.get() != 0
     }
 
     #[inline(always)]
     pub(super) fn count(&self, kind: Keeper) -> usize {
-        self.liveness.count(kind)
+        self.keepers[kind as usize].get()
     }
 
     /// Forgets all keepers and jobs when the loop is dropped.
     pub(super) fn clear(&self, steps: &mut Steps) {
-        self.liveness.clear();
+        self.total.set(0);
+        for count in &self.keepers {
+            count.set(0);
+        }
         self.jobs.clear(steps);
     }
 
@@ -149,5 +161,24 @@ impl Core {
         if header.stage.get() == Stage::Open {
             self.ledger.close(header);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Keeper, Ledger};
+
+    #[test]
+    fn kinds_have_a_counter_each_and_a_common_sum() {
+        let ledger = Ledger::new();
+        for (index, kind) in Keeper::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index, "`ALL` is in the order of declaration");
+            assert!(!ledger.has_keepers());
+            ledger.add(kind);
+            assert!(ledger.has_keepers());
+            assert_eq!(ledger.count(kind), 1);
+            ledger.remove(kind);
+        }
+        assert!(!ledger.has_keepers());
     }
 }

@@ -44,7 +44,7 @@ pub(crate) trait Wait: Any {
 
     /// Waits for events, and returns their number. `timeout` is in nanoseconds: zero for a look
     /// without a wait, [`NEVER`](crate::clock::NEVER) for a wait without an end. It calls
-    /// [`Core::looking`] or [`Core::waiting`], which keep the books.
+    /// [`Core::end_look`] or [`Core::waiting`], which keep the books.
     fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize>;
 
     /// Decides about an attempt to read or write. `asked` is the number of bytes, if the attempt
@@ -104,8 +104,11 @@ pub(crate) trait Wait: Any {
     fn shut_down(&self, _is_inherited: bool) {}
 }
 
-/// Creates the way to wait of a new loop; `None` for the kernel.
-pub(crate) type MakeWait = Box<dyn FnOnce(&Rc<Core>) -> io::Result<Option<Box<dyn Wait>>>>;
+/// The way to wait of a new loop; `None` for the kernel.
+pub(crate) type MadeWait = io::Result<Option<Box<dyn Wait>>>;
+
+/// Creates the way to wait of a new loop.
+pub(crate) type MakeWait = Box<dyn FnOnce(&Rc<Core>) -> MadeWait>;
 
 /// How one loop waits.
 #[derive(Default)]

@@ -25,6 +25,12 @@ impl Core {
         callback: &mut dyn FnMut(),
     ) {
         self.counters.count_callback(phase);
+        // A recorder that is all that watches has no span and no frame: 53 instructions less.
+        if let Some(recording) = self.executor.recording(Activity::Callback(phase), origin) {
+            callback();
+            recording.finish();
+            return self.drain();
+        }
         self.clear_frame();
         let _span = self.probe().callback(phase);
         self.call_and_drain(phase, origin, callback);

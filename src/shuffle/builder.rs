@@ -1,6 +1,5 @@
 //! The options of a loop that a test controls: its clock, its orders, its network.
 
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use crate::choices::{Chooser, Limits, Question, Threads, walk};
 use crate::clock::nanoseconds;
 use crate::event_loop::api::builder::{Builder, Simulation};
 use crate::event_loop::core::Core;
-use crate::event_loop::wait::Wait;
+use crate::event_loop::wait::MadeWait;
 use crate::wire::{Settings, Wire};
 
 impl Builder {
@@ -132,7 +131,7 @@ impl Builder {
 
 /// Makes the way to wait of a loop with a paused clock: shuffled if the test or the environment
 /// demands it, or if the loop has a network in memory.
-fn make_wait(simulation: Simulation, core: &Rc<Core>) -> io::Result<Option<Box<dyn Wait>>> {
+fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
     let Simulation {
         mut shuffle,
         network,

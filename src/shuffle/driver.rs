@@ -10,6 +10,7 @@
 //! Only what arrives from outside of the loop is held: each thing once, for a bounded time, and
 //! never longer than something else can happen. What the phases do with it is not changed.
 
+mod attempts;
 mod jobs;
 pub(crate) mod network;
 mod outside;
@@ -21,7 +22,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::choices::{Chooser, Kind, Limits, NIBBLES, Question, Threads, Who};
+use crate::choices::{Chooser, Kind, Limits, Question, Threads, Who};
 use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::{Direction, SourceState};
@@ -551,53 +552,6 @@ impl Core {
         self.refuse_strangers();
         // The events are delivered as they came: what is outside cannot be repeated.
         Ok(())
-    }
-}
-
-impl Shuffled {
-    /// Chooses how many of the requested bytes an attempt transfers; `None` if it would block. Then
-    /// the source is not ready until an event reports it again.
-    fn short_transfer(
-        &self,
-        source: &SourceState,
-        direction: Direction,
-        asked: usize,
-    ) -> Option<usize> {
-        let kind = match direction {
-            Direction::Write => Kind::Write,
-            _ => Kind::Read,
-        };
-        let sizes = NIBBLES.iter().take_while(|size| **size < asked).count();
-        match self.ask_attempt(kind, source, direction, 2 + sizes) {
-            0 => Some(asked),
-            1 => None,
-            answer => Some(NIBBLES[answer - 2]),
-        }
-    }
-
-    fn ask_attempt(
-        &self,
-        kind: Kind,
-        source: &SourceState,
-        direction: Direction,
-        count: usize,
-    ) -> usize {
-        let answer = self.ask(&Question {
-            kind,
-            who: Some(self.source_number(source.key)),
-            count,
-            among: &[],
-            about: &About(Some(source.header.site())),
-        });
-        if answer == 1 {
-            // The bits that an edge reports once, such as EOF, stay.
-            source.defer(direction);
-            self.again.borrow_mut().push(Event {
-                key: source.key,
-                ready: direction.ready(),
-            });
-        }
-        answer
     }
 }
 

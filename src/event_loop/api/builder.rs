@@ -9,9 +9,9 @@ use crate::event_loop::EventLoop;
 use crate::event_loop::core::Core;
 #[cfg(feature = "signal")]
 use crate::event_loop::report::on_signal::ReportOn;
-use crate::event_loop::wait::MakeWait;
 #[cfg(feature = "test-util")]
-use crate::event_loop::wait::Wait;
+use crate::event_loop::wait::MadeWait;
+use crate::event_loop::wait::MakeWait;
 use crate::event_loop::wait::hook::{MakeHook, wait_by};
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
@@ -221,7 +221,7 @@ pub(crate) struct Simulation {
     /// How long the paused clock waits for peers outside, in nanoseconds.
     pub(crate) patience: Option<u64>,
     /// Makes the way to wait of the loop; `None` if the test has chosen nothing.
-    pub(crate) make_wait: Option<fn(Self, &std::rc::Rc<Core>) -> io::Result<Option<Box<dyn Wait>>>>,
+    pub(crate) make_wait: Option<fn(Self, &std::rc::Rc<Core>) -> MadeWait>,
 }
 
 #[cfg(feature = "test-util")]

@@ -105,7 +105,7 @@ impl Wait for HookedWait {
 
     fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
         if timeout == 0 || !core.shared().inbox.park() {
-            return core.looking(|| self.ask(core, Some(0), 0));
+            return core.end_look(self.ask(core, Some(0), 0));
         }
         let timeout = (timeout != NEVER).then_some(timeout);
         core.waiting(timeout, false, |timeout, now| self.ask(core, timeout, now))

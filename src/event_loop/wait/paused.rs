@@ -23,7 +23,7 @@ impl Wait for PausedClock {
 
     fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
         if timeout == 0 {
-            return core.looking(|| core.ask_kernel(Some(0)));
+            return core.end_look(core.ask_kernel(Some(0)));
         }
         let timeout = (timeout != NEVER).then_some(timeout);
         core.waiting(timeout, true, |timeout, _| core.wait_paused(timeout))
