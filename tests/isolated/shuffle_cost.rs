@@ -9,7 +9,7 @@ use phaseloop::shuffle::{Determinism, Explore, Strategy};
 use phaseloop::time::sleep;
 use phaseloop::{LoopHandle, spawn, spawn_blocking};
 
-use crate::memory::allocations;
+use crate::util::memory::allocations;
 
 const SEEDS: u64 = 100;
 
