@@ -10,15 +10,18 @@
 #[cfg(unix)]
 mod server {
     use std::io;
+    use std::pin::pin;
     use std::time::Duration;
 
-    use futures::{FutureExt, select};
+    use futures::FutureExt;
+    use futures::future::{Either, select};
     use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
     use phaseloop::net::{TcpListener, TcpStream};
     use phaseloop::signal::{SignalKind, Signals};
     use phaseloop::task::JoinSet;
     use phaseloop::time::timeout;
     use phaseloop::{phase, spawn};
+    use rustix::process::{Signal, getpid, kill_process};
 
     /// How long open connections may take to finish.
     const DRAIN: Duration = Duration::from_secs(1);
@@ -43,14 +46,12 @@ mod server {
         loop {
             // Take the results of finished connections: the set keeps each until it is taken.
             while let Some(Some(_)) = connections.join_next().now_or_never() {}
-            select! {
-                accepted = listener.accept().fuse() => match accepted {
-                    Ok((stream, _)) => drop(connections.spawn(async move {
-                        phaseloop::io::copy(&stream, &stream).await
-                    })),
-                    Err(error) => eprintln!("accept: {error}"),
-                },
-                kind = signals.recv().fuse() => {
+            match select(pin!(listener.accept()), pin!(signals.recv())).await {
+                Either::Left((Ok((stream, _)), _)) => drop(
+                    connections.spawn(async move { phaseloop::io::copy(&stream, &stream).await }),
+                ),
+                Either::Left((Err(error), _)) => eprintln!("accept: {error}"),
+                Either::Right((kind, _)) => {
                     println!("{}: no more connections", kind.expect("the loop runs"));
                     break;
                 }
@@ -74,7 +75,7 @@ mod server {
         let mut answer = [0; 5];
         stream.write_all(b"hello").await?;
         stream.read_exact(&mut answer).await?;
-        signal_hook::low_level::raise(SignalKind::INT.as_raw())?;
+        kill_process(getpid(), Signal::INT)?;
         phase::check().await;
         stream.write_all(b"still").await?;
         stream.read_exact(&mut answer).await?;

@@ -70,7 +70,10 @@ fn report_on_signal() -> io::Result<()> {
 fn watch(remote: Remote, enough: oneshot::Sender<()>) {
     std::thread::sleep(Duration::from_millis(100));
     #[cfg(unix)]
-    signal_hook::low_level::raise(signal_hook::consts::SIGUSR1).expect("the signal is caught");
+    {
+        use rustix::process::{Signal, getpid, kill_process};
+        kill_process(getpid(), Signal::USR1).expect("the signal is caught");
+    }
     std::thread::sleep(Duration::from_millis(100));
     let ask = || eprintln!("another thread:\n{}", LoopHandle::current().report());
     // An error means that the loop has ended already.

@@ -22,8 +22,7 @@
 //!
 //! ```no_run
 //! use std::{cell::Cell, convert::Infallible, rc::Rc};
-//! use hyper::{Response, body::Bytes, service::service_fn};
-//! use http_body_util::Full;
+//! use hyper::{Response, service::service_fn};
 //! use phaseloop::{hyper::serve, net::TcpListener, signal::ctrl_c};
 //!
 //! # fn main() -> std::io::Result<()> {
@@ -32,7 +31,7 @@
 //!     let service = service_fn(move |_| {
 //!         requests.set(requests.get() + 1);
 //!         let text = format!("request {}\n", requests.get());
-//!         async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(text)))) }
+//!         async move { Ok::<_, Infallible>(Response::new(text)) }
 //!     });
 //!     let listener = TcpListener::bind("127.0.0.1:8080").await?;
 //!     serve(listener, service)

@@ -103,3 +103,7 @@ const _: () = {
         probe.answers(Box::new(|| false));
     }
 };
+
+#[cfg(all(test, feature = "probe"))]
+#[path = "../tests/util/json.rs"]
+mod json_reader;

@@ -55,7 +55,8 @@
 //! # fn main() -> std::io::Result<()> {
 //! phaseloop::block_on(async {
 //!     let mut signals = Signals::new([SignalKind::TERM, SignalKind::USR1])?;
-//! #   signal_hook::low_level::raise(SignalKind::USR1.as_raw())?;
+//! #   use rustix::process::{Signal, getpid, kill_process};
+//! #   kill_process(getpid(), Signal::USR1)?;
 //!     while let Some(kind) = signals.recv().await {
 //!         println!("{kind}");
 //! #       assert_eq!(kind, SignalKind::USR1);

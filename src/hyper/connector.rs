@@ -45,17 +45,20 @@ use crate::time;
 /// # Examples
 ///
 /// ```no_run
-/// use http_body_util::{BodyExt, Empty};
-/// use hyper::body::Bytes;
+/// use std::{future::poll_fn, pin::Pin};
+/// use hyper::body::Body;
 /// use phaseloop::hyper::Connector;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// phaseloop::block_on(async {
-///     let client = Connector::new().client::<Empty<Bytes>>();
+///     let client = Connector::new().client::<String>();
 ///     let answer = client.get("http://example.com/".parse()?).await?;
 ///     println!("{}", answer.status());
-///     let body = answer.into_body().collect().await?.to_bytes();
-///     println!("{} bytes", body.len());
+///     // `BodyExt::collect` of the crate http-body-util reads all of it.
+///     let mut body = answer.into_body();
+///     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+///         println!("{} bytes", frame?.into_data().map_or(0, |data| data.len()));
+///     }
 ///     Ok(())
 /// })
 /// # }

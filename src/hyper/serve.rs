@@ -75,20 +75,19 @@ use crate::time;
 /// # Examples
 ///
 /// ```
-/// use std::{cell::Cell, rc::Rc};
-/// use axum::{Router, extract::State, routing::get};
-/// use phaseloop::{Local, hyper::serve, net::TcpListener};
+/// use std::{cell::Cell, convert::Infallible, rc::Rc};
+/// use hyper::{Response, service::service_fn};
+/// use phaseloop::{hyper::serve, net::TcpListener};
 /// # use phaseloop::{io::{AsyncReadExt, AsyncWriteExt}, net::TcpStream};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
-///     let hits = Local::new(Rc::new(Cell::new(0)));
-///     let router = Router::new()
-///         .route("/", get(|State(hits): State<Local<Rc<Cell<u32>>>>| async move {
-///             hits.set(hits.get() + 1);
-///             format!("hit {}", hits.get())
-///         }))
-///         .with_state(hits);
+///     let hits = Rc::new(Cell::new(0));
+///     let service = service_fn(move |_| {
+///         hits.set(hits.get() + 1);
+///         let text = format!("hit {}", hits.get());
+///         async { Ok::<_, Infallible>(Response::new(text)) }
+///     });
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     # let address = listener.local_addr()?;
 ///     # let stop = async move {
@@ -99,9 +98,22 @@ use crate::time;
 ///     #     client.read_to_string(&mut answer).await.unwrap();
 ///     #     assert!(answer.ends_with("\r\n\r\nhit 1"));
 ///     # };
-///     serve(listener, router).with_graceful_shutdown(stop).await
+///     serve(listener, service).with_graceful_shutdown(stop).await
 /// })
 /// # }
+/// ```
+///
+/// axum asks for `Send` state; a [`Local`](crate::Local) is that:
+///
+/// ```ignore
+/// let hits = Local::new(Rc::new(Cell::new(0)));
+/// let router = Router::new()
+///     .route("/", get(|State(hits): State<Local<Rc<Cell<u32>>>>| async move {
+///         hits.set(hits.get() + 1);
+///         format!("hit {}", hits.get())
+///     }))
+///     .with_state(hits);
+/// serve(listener, router).await
 /// ```
 #[track_caller]
 pub fn serve<L, S, Kind>(listener: L, service: S) -> Serve<L>
@@ -137,18 +149,20 @@ where
 /// # Examples
 ///
 /// ```no_run
-/// use axum::{Extension, Router, routing::get};
+/// use std::convert::Infallible;
+/// use hyper::{Response, service::service_fn};
 /// use phaseloop::{hyper::serve_with, net::{TcpListener, TcpStream}};
-/// use std::net::SocketAddr;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
-///     let whoami = |Extension(peer): Extension<SocketAddr>| async move { peer.to_string() };
-///     let router = Router::new().route("/", get(whoami));
 ///     let listener = TcpListener::bind("127.0.0.1:8080").await?;
 ///     serve_with(listener, move |connection: &TcpStream| {
-///         let unknown = SocketAddr::from(([0; 4], 0));
-///         router.clone().layer(Extension(connection.peer_addr().unwrap_or(unknown)))
+///         let peer = connection.peer_addr();
+///         let peer = peer.map_or_else(|error| error.to_string(), |peer| peer.to_string());
+///         service_fn(move |_| {
+///             let answer = Response::new(peer.clone());
+///             async { Ok::<_, Infallible>(answer) }
+///         })
 ///     })
 ///     .await
 /// })

@@ -12,14 +12,13 @@ use std::io;
 /// ```no_run
 /// use phaseloop::hyper::{ServeError, serve};
 /// use phaseloop::net::TcpListener;
-/// # use hyper::{Response, body::Bytes, service::service_fn};
-/// # use http_body_util::Full;
+/// # use hyper::{Response, service::service_fn};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
 ///     let listener = TcpListener::bind("127.0.0.1:8080").await?;
 ///     # let service = service_fn(|_| async {
-///     #     Ok::<_, hyper::Error>(Response::new(Full::new(Bytes::new())))
+///     #     Ok::<_, hyper::Error>(Response::new(String::new()))
 ///     # });
 ///     serve(listener, service)
 ///         .on_error(|error| match error {

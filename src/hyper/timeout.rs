@@ -27,16 +27,13 @@ use crate::time::{Sleep, sleep};
 ///
 /// # Examples
 ///
-/// ```
-/// use std::{future::pending, time::Duration};
-/// use axum::{Router, routing::get};
+/// ```ignore
 /// use phaseloop::hyper::TimeoutLayer;
 ///
 /// let limit = Duration::from_secs(10);
 /// let router: Router = Router::new()
 ///     .route("/slow", get(pending::<()>)) // 408 after ten seconds
 ///     .layer(TimeoutLayer::new(limit));
-/// # drop(router);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeoutLayer {

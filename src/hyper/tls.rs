@@ -26,7 +26,9 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 ///
 /// # fn config() -> rustls::ServerConfig { unimplemented!() }
 /// # fn main() -> std::io::Result<()> {
-/// # let router = axum::Router::new();
+/// # use hyper::{Response, service::service_fn};
+/// # let answer = async |_| Ok::<_, hyper::Error>(Response::new(String::new()));
+/// # let service = service_fn(answer);
 /// phaseloop::block_on(async {
 ///     let mut config = config();
 ///     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -34,7 +36,7 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 ///     let listener = TcpListener::bind("0.0.0.0:443").await?;
 ///     let accept = move |stream| TlsStream::accept(config.clone(), stream);
 ///     let listener = listener.with_handshake(accept);
-///     serve(listener, router).await
+///     serve(listener, service).await
 /// })
 /// # }
 /// ```

@@ -269,7 +269,7 @@ mod tests {
     use super::super::trace::Trace;
     use super::write;
     use crate::phase_order::Phase;
-    use serde_json::Value;
+    use crate::probe::json_reader::Value;
 
     fn callback(phase: Phase, start: u64, end: u64) -> Record {
         Record {
@@ -290,7 +290,7 @@ mod tests {
         let names = Names::default();
         let mut out = Vec::new();
         write(&[Trace::new(records, &names, 1)], &mut out).unwrap();
-        let json: Value = serde_json::from_slice(&out).unwrap();
+        let json = Value::read(std::str::from_utf8(&out).unwrap());
         json["traceEvents"].as_array().unwrap().clone()
     }
 

@@ -264,7 +264,7 @@ mod tests {
     use super::super::record::{Names, Record, What};
     use super::super::trace::Trace;
     use super::write;
-    use serde_json::Value;
+    use crate::probe::json_reader::Value;
 
     const MS: u64 = 1_000_000;
 
@@ -278,7 +278,7 @@ mod tests {
     fn data(page: &str) -> Value {
         let (_, rest) = page.split_once("id=\"data\">").unwrap();
         let (json, _) = rest.split_once("</script>").unwrap();
-        serde_json::from_str(json).unwrap()
+        Value::read(json)
     }
 
     #[test]

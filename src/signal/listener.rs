@@ -33,7 +33,8 @@ use crate::raw::bound::Bound;
 ///     println!("{kind}");
 ///     signal.stop();
 /// })?;
-/// # signal_hook::low_level::raise(SignalKind::HUP.as_raw())?;
+/// # use rustix::process::{getpid, kill_process};
+/// # kill_process(getpid(), rustix::process::Signal::HUP)?;
 /// event_loop.run(RunMode::Default)?;
 /// # Ok(())
 /// # }

@@ -34,11 +34,12 @@ use crate::site::Site;
 ///
 /// ```
 /// use phaseloop::signal::{SignalKind, Signals};
+/// use rustix::process::{Signal, getpid, kill_process};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// phaseloop::block_on(async {
 ///     let mut signals = Signals::new([SignalKind::USR1, SignalKind::USR2])?;
-///     signal_hook::low_level::raise(SignalKind::USR2.as_raw())?;
+///     kill_process(getpid(), Signal::USR2)?;
 ///     assert_eq!(signals.recv().await, Some(SignalKind::USR2));
 ///     Ok(())
 /// })

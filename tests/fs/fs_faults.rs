@@ -5,6 +5,7 @@
 
 use crate::util::child::in_child;
 use crate::util::files::Directory;
+use crate::util::polls::poll_once;
 use crate::util::pool::{Hold, with_threads};
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -16,7 +17,7 @@ use std::pin::pin;
 use std::process::Child;
 use std::sync::mpsc::channel;
 
-use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, poll};
+use futures::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use phaseloop::fs::{self, Access, File, FileTimes, OpenOptions};
 use phaseloop::{OsError, block_on, spawn, spawn_blocking};
 use tokio_test::assert_pending;
@@ -549,7 +550,7 @@ fn a_job_whose_loop_is_gone_wakes_the_next_that_waits() {
     let mut word = [0; 5];
     block_on(async {
         let mut reading = pin!(file.read_exact(&mut word));
-        assert_pending!(poll!(&mut reading));
+        assert_pending!(poll_once(&mut reading).await);
         both.write_all(b"hello").unwrap();
         reading.await.unwrap();
     });

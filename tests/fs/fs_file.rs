@@ -3,6 +3,7 @@
 #![cfg(feature = "fs")]
 
 use crate::util::files::Directory;
+use crate::util::polls::poll_once;
 use crate::util::pool::{Hold, with_threads};
 use crate::util::trace::finish;
 use crate::util::wakers::on_clone;
@@ -18,7 +19,7 @@ use std::task::{Context, Poll, ready};
 use futures::future::{join, join_all};
 use futures::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
-    AsyncWriteExt, FutureExt, StreamExt, poll,
+    AsyncWriteExt, FutureExt, StreamExt,
 };
 use phaseloop::fs::{File, OpenOptions};
 use phaseloop::pool::Pool;
@@ -963,7 +964,7 @@ fn a_file_that_is_dropped_while_a_job_reads_it_is_closed_later() {
         // Two jobs at once: one is polled and dropped with the file, the other comes after.
         {
             let reading = pin!(file.read_at(&mut buffer, 0));
-            assert_pending!(poll!(reading));
+            assert_pending!(poll_once(reading).await);
         }
         file.close().await.unwrap();
         assert_eq!(phaseloop::fs::read(&path).await.unwrap(), b"content");

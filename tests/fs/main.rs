@@ -10,6 +10,7 @@ mod util {
     pub(crate) mod errno;
     pub(crate) mod files;
     pub(crate) mod panics;
+    pub(crate) mod polls;
     pub(crate) mod pool;
     pub(crate) mod trace;
     pub(crate) mod wakers;

@@ -92,7 +92,7 @@ fn operations_at_an_offset_leave_the_position_alone() {
             }));
             let mut byte = [0];
             let mut reader = &file;
-            let (_, read) = futures::join!(reads, reader.read_exact(&mut byte));
+            let (_, read) = futures::future::join(reads, reader.read_exact(&mut byte)).await;
             read.unwrap();
             assert_eq!(byte[0], b'0' + ((3 + round) % 10) as u8);
             file.seek(SeekFrom::Start(4 + round)).await.unwrap();

@@ -5,58 +5,17 @@
 #![cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #![allow(unsafe_code, reason = "forks")]
 
-use crate::util::child::in_child;
+use crate::util::fork::{alone, fork};
 use crate::util::trace::{ZERO, ms};
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
 use phaseloop::io::{PollEvents, PollHandle, Source};
 use phaseloop::time::Timer;
 use phaseloop::{AsyncHandle, EventLoop, Keeper, LoopHandle, RunMode};
-
-/// Runs `body` in a process of its own with one thread of interest: that of the test.
-fn alone(test: &str, body: impl FnOnce()) {
-    if let Some(child) = in_child(&[], test, body) {
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}");
-    }
-}
-
-/// Calls `body` in a forked child; it has to return.
-fn fork(body: impl FnOnce()) -> Forked {
-    // SAFETY: the child goes on with this thread alone and ends by `_exit`; the other threads of
-    // the test harness wait, and hold no lock that is needed here.
-    match unsafe { libc::fork() } {
-        0 => {
-            // SAFETY: no pointers.
-            unsafe { libc::alarm(60) };
-            let is_fine = catch_unwind(AssertUnwindSafe(body)).is_ok();
-            // SAFETY: ends the child without running what belongs to its parent.
-            unsafe { libc::_exit(i32::from(!is_fine)) }
-        }
-        child => Forked { child },
-    }
-}
-
-/// A forked child.
-struct Forked {
-    child: libc::pid_t,
-}
-
-impl Forked {
-    /// Waits for the child, which has to have come to its end.
-    fn join(self) {
-        let mut status = 0;
-        // SAFETY: `status` has room for the answer.
-        let waited = unsafe { libc::waitpid(self.child, &raw mut status, 0) };
-        assert_eq!((waited, status), (self.child, 0), "the child has failed");
-    }
-}
 
 /// A loop and its handle.
 fn new_loop() -> (EventLoop, LoopHandle) {
@@ -449,38 +408,6 @@ fn r327_the_owned_descriptor_tells_of_timers_in_the_child() {
             let child = fork(|| drive(true));
             drive(false);
             child.join();
-        },
-    );
-}
-
-/// tokio's kernel objects are shared with the parent, and tokio cannot replace them.
-#[test]
-fn a_loop_with_tokio_does_not_go_on_in_a_child_which_may_drop_it() {
-    alone(
-        "a_loop_with_tokio_does_not_go_on_in_a_child_which_may_drop_it",
-        || {
-            let mut event_loop = Some(phaseloop::Builder::new().tokio().build().unwrap());
-            let work = async {
-                tokio::time::sleep(ms(1)).await;
-                phaseloop::time::sleep(ms(1)).await;
-                tokio::spawn(async { 7 }).await.unwrap()
-            };
-            assert_eq!(event_loop.as_mut().unwrap().block_on(work), 7);
-            let child = fork(|| {
-                let inherited = event_loop.as_mut().unwrap();
-                let error = inherited.handle().reinit_after_fork().unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Unsupported);
-                let task = inherited.handle().spawn(async {});
-                assert!(inherited.run(RunMode::Default).is_err() || task.is_finished());
-                drop(event_loop.take());
-            });
-            child.join();
-            let work = async {
-                tokio::time::sleep(ms(1)).await;
-                phaseloop::time::sleep(ms(1)).await;
-                tokio::spawn(async { 8 }).await.unwrap()
-            };
-            assert_eq!(event_loop.as_mut().unwrap().block_on(work), 8);
         },
     );
 }

@@ -7,9 +7,13 @@
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
+    pub(crate) mod fork;
     pub(crate) mod gate;
     pub(crate) mod memory;
     pub(crate) mod panics;
+    #[cfg(unix)]
+    pub(crate) mod raise;
     #[cfg(target_os = "linux")]
     pub(crate) mod stderr;
     pub(crate) mod trace;
@@ -20,7 +24,6 @@ mod memory;
 mod report_on;
 mod shuffle_cost;
 mod shuffled_signals;
-mod signal_owners;
 mod signals;
 #[cfg(target_os = "linux")]
 mod stderr;

@@ -4,15 +4,13 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::time::Duration;
 
 use crate::util::child::in_child;
+#[cfg(unix)]
+use crate::util::raise::raise;
 use phaseloop::Builder;
 use phaseloop::net::TcpListener;
 #[cfg(unix)]
 use phaseloop::signal::SignalKind;
 use phaseloop::time::sleep;
-#[cfg(unix)]
-use signal_hook::consts::{SIGUSR1, SIGUSR2};
-#[cfg(unix)]
-use signal_hook::low_level::raise;
 
 /// The text that a test prints on standard error in a process of its own.
 fn printed(test: &str, body: impl FnOnce()) -> Option<String> {
@@ -38,7 +36,7 @@ fn a_loop_that_waits_prints_its_report_and_its_metrics_on_the_signal() {
             assert_eq!(handle.handles(), [], "the listener is no handle");
             let _listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             sleep(Duration::from_millis(1)).await;
-            raise(SIGUSR2).unwrap();
+            raise(SignalKind::USR2);
             sleep(Duration::from_millis(1)).await;
         });
         // The listener does not keep a loop alive.
@@ -89,7 +87,7 @@ fn the_watchdog_answers_for_a_loop_that_is_stuck() {
             .report_on(SignalKind::USR1);
         let event_loop = builder.build().unwrap();
         event_loop.block_on(async {
-            raise(SIGUSR1).unwrap();
+            raise(SignalKind::USR1);
             let stall = told.recv().unwrap();
             eprintln!("{stall}");
         });

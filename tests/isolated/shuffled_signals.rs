@@ -11,7 +11,8 @@ use phaseloop::signal::Signal;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{Builder, EventLoop, LoopHandle, phase, spawn};
 
-use crate::signals::{USR1, alone, raise};
+use crate::signals::{USR1, alone};
+use crate::util::raise::raise;
 use crate::util::trace::{Trace, ZERO, finish, ms};
 
 /// A loop that gives this answer to questions about caught signals.

@@ -6,6 +6,7 @@
 
 use crate::util::child::in_child;
 use crate::util::panics::panic_of;
+use crate::util::raise::raise;
 use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Write};
@@ -33,11 +34,6 @@ static TURNS: Mutex<()> = Mutex::new(());
 /// Keeps the other tests' signals away until it is dropped.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Has this thread catch the signal before it returns.
-pub(super) fn raise(kind: SignalKind) {
-    signal_hook::low_level::raise(kind.as_raw()).unwrap();
 }
 
 /// A handle that logs the label.
@@ -652,27 +648,6 @@ fn r096_a_full_batch_with_a_signal_is_not_followed_by_another() {
     }
 }
 
-/// `AsyncSender::send` is called in a signal handler of other code.
-#[test]
-#[allow(unsafe_code, reason = "registers a signal handler")]
-fn r124_an_async_handle_is_sent_from_a_signal_handler() {
-    let _alone = alone();
-    let (mut event_loop, handle, trace) = paused();
-    let async_handle = AsyncHandle::new(&handle, trace.on("sent")).unwrap();
-    let sender = async_handle.sender();
-    let send = move || drop(sender.send());
-    // One that no other test listens to.
-    let kind = SignalKind::from_raw(40);
-    // SAFETY: a send takes no lock and allocates nothing.
-    let id = unsafe { signal_hook::low_level::register(kind.as_raw(), send) }.unwrap();
-    for _ in 0..3 {
-        raise(kind);
-    }
-    turn(&mut event_loop);
-    assert_eq!(trace.take(), "sent");
-    signal_hook::low_level::unregister(id);
-}
-
 #[test]
 fn the_lanes_are_drained_after_each_listener() {
     let _alone = alone();
@@ -911,22 +886,6 @@ fn r249_what_was_ignored_is_ignored_again() {
         assert_eq!(trace.take(), "pipe");
         drop(signal);
         raise(SignalKind::PIPE);
-    });
-    if let Some(status) = status {
-        assert!(status.success(), "{status}");
-    }
-}
-
-#[test]
-fn r249_others_who_came_first_still_listen() {
-    let status = end_of_child("r249_others_who_came_first_still_listen", || {
-        use std::sync::atomic::AtomicBool;
-        let theirs = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SignalKind::TERM.as_raw(), theirs.clone()).unwrap();
-        let (_event_loop, handle, trace) = paused();
-        drop(listen(&handle, SignalKind::TERM, &trace, "ours"));
-        raise(SignalKind::TERM);
-        assert!(theirs.load(Ordering::SeqCst));
     });
     if let Some(status) = status {
         assert!(status.success(), "{status}");

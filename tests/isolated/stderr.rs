@@ -5,9 +5,8 @@ use std::time::Duration;
 use phaseloop::signal::SignalKind;
 use phaseloop::time::sleep;
 use phaseloop::{Builder, UnhandledPanic, phase, spawn};
-use signal_hook::consts::SIGUSR1;
-use signal_hook::low_level::raise;
 
+use crate::util::raise::raise;
 use crate::util::stderr::{
     Program, assert_each_prints, run_with_full_file, run_with_full_pipe, run_without_reader,
 };
@@ -46,7 +45,7 @@ fn blocked() {
 
 fn reported() {
     phaseloop::block_on(async {
-        raise(SIGUSR1).unwrap();
+        raise(SignalKind::USR1);
         sleep(Duration::from_millis(20)).await;
     });
 }
@@ -54,7 +53,7 @@ fn reported() {
 fn reported_by_builder() {
     let builder = Builder::new().report_on(SignalKind::USR1);
     builder.build().unwrap().block_on(async {
-        raise(SIGUSR1).unwrap();
+        raise(SignalKind::USR1);
         sleep(Duration::from_millis(20)).await;
     });
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::util::child::in_child;
 use crate::util::gate::{block_until_let_go, read_and_let_go};
+#[cfg(unix)]
+use crate::util::raise::raise;
 use phaseloop::context::Variable;
 use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::stream::StreamExt;
@@ -15,10 +17,6 @@ use phaseloop::{
     process::Command,
     signal::{SignalKind, Signals},
 };
-#[cfg(unix)]
-use signal_hook::consts::SIGUSR1;
-#[cfg(unix)]
-use signal_hook::low_level::raise;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -116,7 +114,7 @@ fn everything() {
         spawn_blocking(|| ()).await.unwrap();
         assert!(Command::new("true").status().await.unwrap().success());
         let mut signals = Signals::new([SignalKind::USR1]).unwrap();
-        raise(SIGUSR1).unwrap();
+        raise(SignalKind::USR1);
         signals.next().await.unwrap();
     });
 }
@@ -214,7 +212,7 @@ fn a_watchdog_comes_from_the_environment() {
 fn asked() {
     phaseloop::block_on(async {
         sleep(MS).await;
-        raise(SIGUSR1).unwrap();
+        raise(SignalKind::USR1);
         sleep(MS).await;
     });
 }

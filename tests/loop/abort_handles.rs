@@ -127,11 +127,7 @@ fn handles_outlive_the_loop_on_every_thread() {
         let abort = never.abort_handle();
         move || abort.abort()
     });
-    assert!(
-        futures::executor::block_on(task)
-            .unwrap_err()
-            .is_cancelled()
-    );
+    assert!(tokio_test::block_on(task).unwrap_err().is_cancelled());
     // The last handles, and with them the memory of the tasks, go on another thread.
     drop((done, never));
     elsewhere(move || drop(aborts));
@@ -316,7 +312,7 @@ fn errors_of_what_has_no_number_have_one_that_no_task_has() {
     let remote = event_loop.remote();
     let never = remote.spawn(pending::<()>).unwrap();
     drop(event_loop);
-    let never = futures::executor::block_on(never).unwrap_err();
+    let never = tokio_test::block_on(never).unwrap_err();
     block_on(async {
         let task = spawn(async {});
         let scoped = scope(async |s| {

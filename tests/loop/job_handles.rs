@@ -1,6 +1,7 @@
 //! The handle of a pool job, which stands for the job itself: it counts as a task in every list,
 //! though no task is polled for it.
 
+use crate::util::polls::poll_once;
 use crate::util::trace::{Trace, finish, turn};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +39,7 @@ fn flush() {
     is_done.recv().unwrap();
 }
 
-fn poll_once<T>(handle: &mut JoinHandle<T>) -> bool {
+fn is_ready<T>(handle: &mut JoinHandle<T>) -> bool {
     tokio_test::task::spawn(handle).poll().is_ready()
 }
 
@@ -82,7 +83,7 @@ fn a_job_is_listed_with_the_tasks_and_in_the_report() {
         assert_eq!((listed.name(), listed.spawned_at().line()), (None, line));
 
         let id = job.id();
-        assert_pending!(futures::poll!(&mut job));
+        assert_pending!(poll_once(&mut job).await);
         let report = handle.report().to_string();
         for part in [
             &format!("class Cpu, wakes task {id}"),
@@ -153,7 +154,7 @@ fn an_abort_before_the_end_arrives_wins() {
     });
     job.abort();
     assert!(
-        !poll_once(&mut job) && !job.is_finished(),
+        !is_ready(&mut job) && !job.is_finished(),
         "not inside the call"
     );
     finish(&mut event_loop);

@@ -310,7 +310,7 @@ fn a_set_that_outlives_its_loop_joins_elsewhere() {
     let waiting = set.poll_join_next(&mut Context::from_waker(Waker::noop()));
     assert!(waiting.is_pending());
     drop(event_loop);
-    let errors = futures::executor::block_on(async {
+    let errors = tokio_test::block_on(async {
         let mut errors = 0;
         while let Some(joined) = set.join_next().await {
             errors += u32::from(joined.unwrap_err().is_cancelled());

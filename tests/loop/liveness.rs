@@ -301,11 +301,7 @@ fn libuv_loop_instant_close() {
     assert_eq!(Rc::strong_count(&held), 1, "all was dropped");
     for task in tasks {
         assert!(task.is_finished());
-        assert!(
-            futures::executor::block_on(task)
-                .unwrap_err()
-                .is_cancelled()
-        );
+        assert!(tokio_test::block_on(task).unwrap_err().is_cancelled());
     }
 }
 
@@ -337,13 +333,9 @@ fn a_handle_to_a_dropped_loop_does_nothing_quietly() {
     assert_eq!(task.id(), task.abort_handle().id());
     task.abort();
     assert_eq!(Rc::strong_count(&held), 1);
-    assert!(
-        futures::executor::block_on(task)
-            .unwrap_err()
-            .is_cancelled()
-    );
-    futures::executor::block_on(timer.close());
-    futures::executor::block_on(source.close());
+    assert!(tokio_test::block_on(task).unwrap_err().is_cancelled());
+    tokio_test::block_on(timer.close());
+    tokio_test::block_on(source.close());
     assert!(!handle.is_alive());
 }
 

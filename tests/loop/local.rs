@@ -72,9 +72,12 @@ async fn a_local_stream_is_read_and_written_through_references() {
     }
     let (near, far) = phaseloop::net::UnixStream::pair().unwrap();
     let (near, far) = (Local::new(near), Local::new(far));
-    let ((), text) = futures::join!(send(&near), receive(&far));
+    let ((), text) = futures::future::join(send(&near), receive(&far)).await;
     assert_eq!(text, "hello");
-    assert_eq!(futures::join!(receive(&near), send(&far)).0, "hello");
+    assert_eq!(
+        futures::future::join(receive(&near), send(&far)).await.0,
+        "hello"
+    );
 }
 
 #[test]

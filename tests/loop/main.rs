@@ -9,7 +9,9 @@ mod util {
     pub(crate) mod child;
     pub(crate) mod files;
     pub(crate) mod gate;
+    pub(crate) mod json;
     pub(crate) mod panics;
+    pub(crate) mod polls;
     pub(crate) mod pool;
     #[cfg(unix)]
     pub(crate) mod pty;
@@ -30,8 +32,6 @@ mod embed;
 mod harness;
 mod hooks;
 mod hostile_drops;
-mod island;
-mod island_tasks;
 mod job_handles;
 mod join_set;
 mod lanes;

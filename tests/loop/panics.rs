@@ -5,6 +5,7 @@
 
 use crate::util::child::in_child;
 use crate::util::panics::{panic_of, text_of};
+use crate::util::polls::poll_once;
 use crate::util::sockets::udp_pair;
 use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use std::cell::Cell;
@@ -38,9 +39,7 @@ fn outside_a_loop_the_panic_says_what_to_call() {
         ("task::Builder", || {
             drop(task::Builder::new().spawn(async {}))
         }),
-        ("phase::check", || {
-            futures::executor::block_on(phase::check())
-        }),
+        ("phase::check", || tokio_test::block_on(phase::check())),
         ("current", || drop(LoopHandle::current())),
     ];
     for (name, bad_use) in uses {
@@ -637,7 +636,7 @@ fn after_a_panic_in_one_direction_the_other_one_is_woken() {
     drop(handle.spawn(async move {
         writer.writable().await.unwrap();
         let fill = |mut stream: &UnixStream| stream.write(&[0; 4096]);
-        while futures::poll!(std::pin::pin!(writer.write_with(fill))).is_ready() {}
+        while poll_once(writer.write_with(fill)).await.is_ready() {}
         log.log("full");
         writer.write_with(fill).await.unwrap();
         log.log("written");

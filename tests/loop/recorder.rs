@@ -3,6 +3,7 @@
 
 use crate::util::child::in_child;
 use crate::util::files::Directory;
+use crate::util::json::Value;
 use crate::util::panics::panic_of;
 use crate::util::trace::{ZERO, busy, finish, ms, turn};
 use std::cell::{Cell, RefCell};
@@ -782,9 +783,9 @@ fn recorder_of_the_environment_writes_a_trace_for_each_loop() {
 
 /// Complete events nest, each beginning has its end, and the blocked sleep is there.
 fn check_trace(text: &str) {
-    let trace: serde_json::Value = serde_json::from_str(text).unwrap();
+    let trace = Value::read(text);
     let events = trace["traceEvents"].as_array().unwrap();
-    let number = |event: &serde_json::Value, key: &str| event[key].as_f64().unwrap();
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap();
     let mut spans: Vec<_> = events
         .iter()
         .filter(|event| event["ph"] == "X")
@@ -810,11 +811,11 @@ fn check_trace(text: &str) {
     let count = |kind: &str| events.iter().filter(|event| event["ph"] == kind).count();
     assert_eq!(count("b"), count("e"));
     assert_eq!(count("s"), count("f"));
-    let is_blocker = |event: &serde_json::Value| {
+    let is_blocker = |event: &Value| {
         event["cat"] == "poll" && event["name"].as_str().unwrap().contains("blocker")
     };
     let blocker = events.iter().find(|event| is_blocker(event)).unwrap();
-    assert!(number(blocker, "dur") >= 30_000.0, "{blocker}");
+    assert!(number(blocker, "dur") >= 30_000.0, "{blocker:?}");
     assert!(events.iter().any(|event| event["cat"] == "late"));
 }
 

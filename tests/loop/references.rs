@@ -2,6 +2,7 @@
 //! hold the loop, and works as long as something else does. Sources stand for the sockets of those
 //! tests.
 
+use crate::util::polls::poll_once;
 use crate::util::sockets::udp_pair;
 use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::net::{TcpListener, UdpSocket};
@@ -140,7 +141,7 @@ fn r325_but_a_sleep_can_be_unrefd() {
         let task = handle.spawn(async move {
             let mut sleep = sleep(ms(100));
             if arm_first {
-                assert_pending!(futures::poll!(&mut sleep));
+                assert_pending!(poll_once(&mut sleep).await);
             }
             sleep.unref().await;
             log.log("slept");

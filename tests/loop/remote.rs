@@ -332,7 +332,7 @@ fn a_remote_task_can_be_awaited_by_any_executor() {
     let remote = event_loop.remote();
     let other = thread::spawn(move || {
         let task = remote.spawn(|| async { "output" }).unwrap();
-        futures::executor::block_on(task)
+        tokio_test::block_on(task)
     });
     while !other.is_finished() {
         turn(&mut event_loop);
@@ -591,8 +591,8 @@ fn a_handle_that_is_polled_after_its_output_panics() {
     let remote = event_loop.remote();
     let thread = thread::spawn(move || {
         let mut handle = remote.spawn(|| async { 7 }).unwrap();
-        let output = futures::executor::block_on(&mut handle);
-        let text = panic_of(|| futures::executor::block_on(&mut handle));
+        let output = tokio_test::block_on(&mut handle);
+        let text = panic_of(|| tokio_test::block_on(&mut handle));
         (output.unwrap(), handle.is_finished(), text)
     });
     while !thread.is_finished() {

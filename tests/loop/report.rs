@@ -5,6 +5,7 @@
 //! text.
 
 use crate::util::files::Directory;
+use crate::util::polls::poll_once;
 use crate::util::pool::{Hold, with_threads};
 use crate::util::sockets::udp_pair;
 use crate::util::trace::{ZERO, finish, ms, paused, turn};
@@ -220,7 +221,7 @@ fn jobs_are_named_with_who_has_asked_for_them() {
             async move { fs::read(path).await.unwrap() }
         });
         let mut meta = Box::pin(fs::metadata(&path));
-        assert_pending!(futures::poll!(&mut meta));
+        assert_pending!(poll_once(&mut meta).await);
         phase::check().await;
         let text = handle.report().to_string();
         let blocking = format!("pool job spawn_blocking {}", at(hold_line));
@@ -247,7 +248,7 @@ fn a_job_that_was_given_up_is_not_in_the_report() {
         let handle = LoopHandle::current();
         let hold = Hold::new();
         let mut given_up = Box::pin(fs::metadata("/"));
-        assert_pending!(futures::poll!(&mut given_up));
+        assert_pending!(poll_once(&mut given_up).await);
         assert!(handle.report().to_string().contains("metadata"));
         drop(given_up);
         assert!(!handle.report().to_string().contains("metadata"));
@@ -265,9 +266,9 @@ fn r156_what_is_unrefd_is_listed_where_it_counts() {
         stream.unref();
         while stream.try_write(&[0; 4096]).is_ok() {}
         let mut write = Box::pin(stream.writable());
-        assert_pending!(futures::poll!(&mut write));
+        assert_pending!(poll_once(&mut write).await);
         let mut sleep = Box::pin(sleep(ms(60_000)).unref());
-        assert_pending!(futures::poll!(&mut sleep));
+        assert_pending!(poll_once(&mut sleep).await);
         let text = handle.report().to_string();
         let (keepers, rest) = text.split_once("Open, without keeping it alive").unwrap();
         let (others, _) = rest.split_once("Pending").unwrap();

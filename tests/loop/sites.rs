@@ -355,7 +355,7 @@ fn panics_point_at_the_caller() {
 #[cfg(unix)]
 #[test]
 fn futures_without_a_loop_name_their_function_and_line() {
-    use futures::executor::block_on;
+    use tokio_test::block_on;
 
     macro_rules! tells {
         ($function:literal, $future:expr) => {{

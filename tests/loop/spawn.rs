@@ -3,6 +3,7 @@
 //! A task is first polled in the microtask lane, goes on without its handle, ends at once in the
 //! lane when aborted, and is listed until its future is gone.
 
+use crate::util::polls::poll_once;
 use crate::util::trace::{Trace, ZERO, finish, ms, paused, turn};
 use crate::util::wakers::on_clone;
 use std::cell::RefCell;
@@ -10,7 +11,7 @@ use std::future::pending;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use futures::{StreamExt, poll};
+use futures::StreamExt;
 use phaseloop::task::{self, JoinSet, yield_now};
 use phaseloop::time::sleep;
 use phaseloop::{JoinHandle, LoopHandle, block_on, queue_microtask, spawn};
@@ -84,7 +85,7 @@ fn a_handle_can_be_polled_by_reference() {
             sleep(ms(1)).await;
             "output"
         });
-        assert_pending!(poll!(&mut task));
+        assert_pending!(poll_once(&mut task).await);
         assert_eq!((&mut task).await.unwrap(), "output");
     });
 }

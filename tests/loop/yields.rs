@@ -315,9 +315,9 @@ fn a_yield_outside_of_a_run_wakes_at_once() {
     fn needs_send(_: &impl Send) {}
 
     needs_send(&yield_now());
-    futures::executor::block_on(yield_now());
+    tokio_test::block_on(yield_now());
     let event_loop = EventLoop::new().unwrap();
-    event_loop.enter(|| futures::executor::block_on(yield_now()));
+    event_loop.enter(|| tokio_test::block_on(yield_now()));
     assert!(!event_loop.handle().is_alive());
 }
 

@@ -13,6 +13,7 @@ mod util {
     pub(crate) mod files;
     pub(crate) mod panics;
     pub(crate) mod peers;
+    pub(crate) mod polls;
     #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod sockets;
@@ -23,17 +24,12 @@ mod util {
     pub(crate) mod udp;
 }
 
-mod axum_load;
-mod bridges;
-mod connector;
 mod datagram_calls;
 mod faults;
-mod future_sizes;
 mod io_budget;
 mod lookup;
 mod pipe;
 mod readiness;
-mod serve;
 mod short_reads;
 mod socket_options;
 mod tcp;

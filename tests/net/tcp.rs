@@ -6,6 +6,7 @@
 //! `tcp_peers.rs`.
 
 use crate::util::panics::panic_of;
+use crate::util::polls::poll_once;
 use crate::util::tcp::{
     closed_port, fill, half_std_pair, kind, listener, pair, run, run_on, sources, std_pair,
 };
@@ -110,7 +111,7 @@ fn an_accept_that_is_given_up_loses_no_connection() {
         let (listener, address) = listener().await;
         assert_pending!(tokio_test::task::spawn(listener.accept()).poll());
         let mut waiting = Box::pin(listener.accept());
-        assert_pending!(futures::poll!(&mut waiting));
+        assert_pending!(poll_once(&mut waiting).await);
         let client = TcpStream::connect(address).await.unwrap();
         drop(waiting);
         let (_server, peer) = listener.accept().await.unwrap();
@@ -126,7 +127,7 @@ fn a_connect_that_is_given_up_closes_its_socket() {
         let (listener, address) = listener().await;
         let before = sources();
         let mut connect = Box::pin(TcpStream::connect(address));
-        assert_pending!(futures::poll!(&mut connect));
+        assert_pending!(poll_once(&mut connect).await);
         assert_eq!(sources(), before + 1);
         drop(connect);
         assert_eq!(sources(), before);
@@ -211,13 +212,14 @@ fn a_reference_reads_while_another_writes() {
         let mut writer = &*client;
         let sent = vec![9; 4_000_000];
         let mut received = vec![0; sent.len()];
-        let (written, read) = futures::join!(
+        let (written, read) = futures::future::join(
             async {
                 writer.write_all(&sent).await?;
                 writer.close().await
             },
-            reader.read_exact(&mut received)
-        );
+            reader.read_exact(&mut received),
+        )
+        .await;
         written.unwrap();
         read.unwrap();
         assert!(received == sent);
@@ -435,7 +437,7 @@ fn copy_copes_with_small_steps_and_refuses_none() {
         theirs.write_all(b"ab").unwrap();
         let mut copying = Box::pin(copy(&client, Slow(&out, 8)));
         while !out.borrow().ends_with(b"ab|") {
-            assert_pending!(futures::poll!(&mut copying));
+            assert_pending!(poll_once(&mut copying).await);
             check().await;
         }
         drop(theirs);

@@ -2,6 +2,7 @@
 //! descriptors that are used again within a batch or closed behind our back, a storm of signals.
 
 use crate::util::child::{in_child, path_of};
+use crate::util::polls::poll_once;
 use crate::util::tcp::{
     Has, MANY_DESCRIPTORS, expect_success, fill, half_std_pair, kind, listener, pair, run, settle,
     sources,
@@ -350,10 +351,10 @@ fn a_descriptor_closed_behind_our_back_is_an_error() {
             let (mut other, mut other_theirs) = pair().await;
             stream.writable().await.unwrap();
             let mut waits = Box::pin(async { (&stream).read(&mut [0; 8]).await });
-            assert_pending!(futures::poll!(&mut waits));
+            assert_pending!(poll_once(&mut waits).await);
             close_behind_its_back(stream.get_ref());
             sleep(ms(1)).await;
-            assert_pending!(futures::poll!(&mut waits));
+            assert_pending!(poll_once(&mut waits).await);
             drop(waits);
             let bad = |error: std::io::Error| assert_eq!(error.raw_os_error(), Some(libc::EBADF));
             bad((&stream).write(b"x").await.unwrap_err());
@@ -406,13 +407,14 @@ fn a_storm_of_signals_disturbs_nothing() {
                 let (mut reader, mut writer) = (&stream, &stream);
                 let sent = vec![5; 200_000];
                 let mut received = Vec::new();
-                let (written, read) = futures::join!(
+                let (written, read) = futures::future::join(
                     async {
                         writer.write_all(&sent).await?;
                         writer.close().await
                     },
-                    reader.read_to_end(&mut received)
-                );
+                    reader.read_to_end(&mut received),
+                )
+                .await;
                 written.unwrap();
                 assert_eq!((read.unwrap(), received == sent), (200_000, true));
                 // A wait that is interrupted, too.

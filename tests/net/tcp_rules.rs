@@ -7,8 +7,9 @@
 //! `accept` is returned (R180); an address in use is reported by `bind` (R185); a second shutdown
 //! is no error (R158).
 
-#[cfg(unix)]
 use crate::util::child::in_child;
+#[cfg(unix)]
+use crate::util::polls::poll_once;
 use crate::util::tcp::{
     Has, closed_port, expect_success, fill, half_std_pair, has_ipv6, kind, listener, pair, run,
     run_on, settle, sources, std_pair,
@@ -409,7 +410,7 @@ fn r154_a_write_that_is_given_up_has_sent_nothing() {
         let mut total = fill(&stream).await;
         for _ in 0..3 {
             let mut write = pin!(stream.write(b"given up"));
-            assert_pending!(futures::poll!(&mut write));
+            assert_pending!(poll_once(&mut write).await);
         }
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
@@ -543,7 +544,7 @@ fn libuv_shutdown_simultaneous() {
         let (mut ours, mut theirs) = pair().await;
         ours.write_all(b"x").await.unwrap();
         theirs.write_all(b"y").await.unwrap();
-        let (first, second) = futures::join!(ours.close(), theirs.close());
+        let (first, second) = futures::future::join(ours.close(), theirs.close()).await;
         first.unwrap();
         second.unwrap();
         for (end, expected) in [(&mut ours, "y"), (&mut theirs, "x")] {
@@ -597,7 +598,7 @@ fn r165_an_immediate_error_is_returned_at_once() {
         assert!(family.now_or_never().unwrap().is_err());
         let (_holder, closed) = closed_port("127.0.0.1:0");
         let mut refused = Box::pin(TcpStream::connect(closed));
-        assert_pending!(futures::poll!(&mut refused));
+        assert_pending!(poll_once(&mut refused).await);
         assert_eq!(kind(refused.await), Some(ErrorKind::ConnectionRefused));
         assert_eq!(sources(), before, "nothing is left of them");
     });

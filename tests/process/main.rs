@@ -12,6 +12,7 @@ mod util {
     pub(crate) mod faults;
     pub(crate) mod files;
     pub(crate) mod panics;
+    pub(crate) mod polls;
     #[cfg(unix)]
     pub(crate) mod pty;
     pub(crate) mod screen;

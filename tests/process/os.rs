@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", feature = "os"))]
 
 use crate::util::child::in_child;
+use crate::util::polls::poll_once;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
@@ -252,7 +253,7 @@ fn libuv_threadpool_cancel_random() {
         });
         started.recv().unwrap();
         let mut random = Box::pin(os::random(64));
-        assert_pending!(futures::poll!(&mut random));
+        assert_pending!(poll_once(&mut random).await);
         assert_eq!(pool.stats().queued, 1);
         drop(random);
         release.send(()).unwrap();

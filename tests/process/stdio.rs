@@ -336,7 +336,7 @@ fn two_handles_share_what_comes() {
                     }
                     read
                 };
-                let (mut all, rest) = futures::join!(read_all(&one), read_all(&other));
+                let (mut all, rest) = futures::future::join(read_all(&one), read_all(&other)).await;
                 all.extend(rest);
                 all.sort_unstable();
                 assert_eq!(all, expected);

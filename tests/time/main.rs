@@ -7,6 +7,7 @@
 #[path = "../util"]
 mod util {
     pub(crate) mod panics;
+    pub(crate) mod polls;
     pub(crate) mod sockets;
     pub(crate) mod trace;
 }

@@ -325,10 +325,11 @@ fn what_a_peer_inside_the_loop_sends_arrives_before_the_clock_jumps() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         for _ in 0..20 {
-            let (client, server) = futures::join!(
+            let (client, server) = futures::future::join(
                 in_time(TcpStream::connect(address)),
-                in_time(listener.accept())
-            );
+                in_time(listener.accept()),
+            )
+            .await;
             let (mut client, (mut server, _)) = (client.unwrap(), server.unwrap());
             for _ in 0..5 {
                 client.write_all(b"question").await.unwrap();

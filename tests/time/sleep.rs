@@ -2,6 +2,7 @@
 //! the clock; out of the heap when dropped; and what an interval does about missed ticks. Also the
 //! difference between the two clocks.
 
+use crate::util::polls::poll_once;
 use crate::util::trace::{Trace, ZERO, busy, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn};
@@ -10,8 +11,8 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt;
 use futures::channel::oneshot;
-use futures::{StreamExt, poll};
 use phaseloop::time::{
     MissedTicks, Sleep, Timer, advance, interval, interval_at, now, sleep, sleep_until, timeout,
     timeout_at,
@@ -152,7 +153,7 @@ fn a_dropped_sleep_is_out_of_the_heap() {
             !handle.keepers().contains(&(Keeper::Sleep, 1)),
             "not before its first poll"
         );
-        assert_pending!(poll!(&mut one));
+        assert_pending!(poll_once(&mut one).await);
         assert!(handle.keepers().contains(&(Keeper::Sleep, 1)));
         drop(one);
         assert_eq!(handle.keepers(), [(Keeper::MainFuture, 1)]);
@@ -194,7 +195,7 @@ fn a_sleep_says_when_it_ends_and_whether_it_has() {
         (&mut one).await;
         one.reset(start + ms(30));
         assert!(!one.is_elapsed());
-        assert_pending!(poll!(&mut one));
+        assert_pending!(poll_once(&mut one).await);
         one.reset(start + ms(20));
         (&mut one).await;
         trace.stamp("reset");
@@ -266,7 +267,7 @@ fn a_sleep_that_is_reset_in_the_last_moment_does_not_fire() {
 fn a_sleep_polled_by_another_task_wakes_the_last_one() {
     let order = run(|trace| async move {
         let mut one = Box::pin(sleep(ms(10)));
-        assert_pending!(poll!(&mut one));
+        assert_pending!(poll_once(&mut one).await);
         let log = trace.clone();
         spawn(async move {
             one.await;
@@ -283,15 +284,15 @@ fn a_sleep_polled_by_another_task_wakes_the_last_one() {
 fn a_sleep_that_fired_unseen_does_not_disturb_another() {
     let order = run(|trace| async move {
         let mut unseen = sleep(ms(10));
-        assert_pending!(poll!(&mut unseen));
+        assert_pending!(poll_once(&mut unseen).await);
         advance(ms(20)).await;
         assert!(unseen.is_elapsed());
         let mut other = sleep(ms(10));
-        assert_pending!(poll!(&mut other));
+        assert_pending!(poll_once(&mut other).await);
         assert!(unseen.is_elapsed() && !other.is_elapsed());
         drop(unseen);
         let mut third = sleep(ms(5));
-        assert_pending!(poll!(&mut third));
+        assert_pending!(poll_once(&mut third).await);
         other.await;
         trace.stamp("other");
         assert!(third.is_elapsed());
@@ -360,7 +361,7 @@ fn a_ready_future_wins_against_a_deadline_that_has_passed() {
     run(|_| async {
         let (sender, receiver) = oneshot::channel();
         let mut both = pin!(timeout(ms(1), receiver));
-        assert_pending!(poll!(&mut both));
+        assert_pending!(poll_once(&mut both).await);
         sender.send("ready").unwrap();
         advance(ms(5)).await;
         assert_eq!(both.await, Ok(Ok("ready")));

@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 /// `tests/net/tcp.rs`.
 #[track_caller]
 pub(crate) fn path_of(test: &str) -> String {
-    // Below the folders `tests` and that of the binary.
+    // Below the last folder `tests`, and that of the binary.
     let file = Path::new(Location::caller().file()).with_extension("");
-    let below_tests = file.iter().skip_while(|part| *part != "tests");
-    let module: PathBuf = below_tests.skip(2).collect();
+    let parts: Vec<_> = file.iter().collect();
+    let tests = parts.iter().rposition(|part| *part == "tests");
+    let module: PathBuf = parts[tests.unwrap() + 2..].iter().collect();
     let module = module.to_str().unwrap().replace(MAIN_SEPARATOR, "::");
     let path = format!("{module}::{test}");
     // A child that finds no test of that name would succeed.

@@ -388,10 +388,11 @@ fn files_and_lookups_work_under_seeds() {
     phaseloop::shuffle::explore(50, || async {
         let text = phaseloop::fs::read("Cargo.toml").await.unwrap();
         assert!(text.starts_with(b"[package]"));
-        let (first, second) = futures::join!(
+        let (first, second) = futures::future::join(
             phaseloop::fs::metadata("Cargo.toml"),
             phaseloop::fs::read_dir("src"),
-        );
+        )
+        .await;
         assert_eq!(first.unwrap().len(), text.len() as u64);
         drop(second);
     });

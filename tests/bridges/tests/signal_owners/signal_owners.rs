@@ -3,22 +3,22 @@
 //! what it was.
 //!
 //! Each test runs in a process of its own, which a signal may end.
-#![cfg(all(unix, feature = "signal"))]
 #![allow(
     unsafe_code,
     reason = "installs handlers as other libraries in the process would do it"
 )]
 
 use crate::util::child::in_child;
+use crate::util::raise::raise;
 use crate::util::trace::{Trace, paused, turn};
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use phaseloop::signal::{Signal, SignalKind, Signals};
-use phaseloop::{EventLoop, LoopHandle};
+use phaseloop::{AsyncHandle, EventLoop, LoopHandle};
 
 const TERM: SignalKind = SignalKind::TERM;
 const COMPLETE: &str = "all was as it should be";
@@ -55,10 +55,6 @@ fn is_terminated(test: &str, body: impl FnOnce()) {
     if let Some(status) = status {
         assert_eq!(status.signal(), Some(TERM.as_raw()), "{status}");
     }
-}
-
-fn raise(kind: SignalKind) {
-    signal_hook::low_level::raise(kind.as_raw()).unwrap();
 }
 
 /// A loop with listeners that log.
@@ -223,6 +219,39 @@ fn a_loop_that_goes_leaves_signal_hook_its_signals() {
     });
 }
 
+#[test]
+fn r249_others_who_came_first_still_listen() {
+    survives("r249_others_who_came_first_still_listen", || {
+        let theirs = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(TERM.as_raw(), theirs.clone()).unwrap();
+        let ours = Ours::new();
+        drop(ours.listen());
+        raise(TERM);
+        assert!(theirs.load(Ordering::SeqCst));
+    });
+}
+
+/// `AsyncSender::send` is called in a signal handler of other code.
+#[test]
+fn r124_an_async_handle_is_sent_from_a_signal_handler() {
+    survives("r124_an_async_handle_is_sent_from_a_signal_handler", || {
+        let (mut event_loop, handle, trace) = paused();
+        let async_handle = AsyncHandle::new(&handle, trace.on("sent")).unwrap();
+        let sender = async_handle.sender();
+        let send = move || drop(sender.send());
+        // Its default action would end the process.
+        let kind = SignalKind::from_raw(40);
+        // SAFETY: a send takes no lock and allocates nothing.
+        let id = unsafe { signal_hook::low_level::register(kind.as_raw(), send) }.unwrap();
+        for _ in 0..3 {
+            raise(kind);
+        }
+        turn(&mut event_loop);
+        assert_eq!(trace.take(), "sent");
+        signal_hook::low_level::unregister(id);
+    });
+}
+
 // A plain `sigaction`.
 
 #[test]
@@ -350,7 +379,7 @@ fn listeners_that_come_and_go_under_a_storm_of_signals_lose_none() {
         || {
             // Ignored by default: it may come when there is no listener.
             const URG: SignalKind = SignalKind::URG;
-            let is_over = std::sync::atomic::AtomicBool::new(false);
+            let is_over = AtomicBool::new(false);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     while !is_over.load(Ordering::SeqCst) {

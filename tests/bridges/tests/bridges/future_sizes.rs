@@ -2,7 +2,7 @@
 //!
 //! tokio's sizes are measured here, except those of its files and processes, which these tests do
 //! not build: they are of tokio 1.54.
-#![cfg(all(unix, target_pointer_width = "64", feature = "net"))]
+#![cfg(all(unix, target_pointer_width = "64"))]
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! An axum router without a tokio runtime. Its state is an `Rc`, and its handlers await the loop.
 //!
 //! ```text
-//! cargo run --release --example axum                      # sends itself requests, then exits
-//! cargo run --release --example axum -- 127.0.0.1:8080    # serves until ctrl-c
+//! cargo run --release -p phaseloop-bridges-tests --example axum                    # sends itself requests, then exits
+//! cargo run --release -p phaseloop-bridges-tests --example axum -- 127.0.0.1:8080  # serves until ctrl-c
 //! curl http://127.0.0.1:8080/add/1/2
 //! ```
 

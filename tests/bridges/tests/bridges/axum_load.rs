@@ -1,4 +1,4 @@
-//! The server of `examples/axum.rs` under load: many connections that stay open, and `curl`.
+//! The server of the example `axum` under load: many connections that stay open, and `curl`.
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "its `main` is not called here")]

@@ -18,9 +18,9 @@ use phaseloop::{JoinHandle, block_on, spawn, time};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-const CA: &[u8] = include_bytes!("../util/certificates/ca.pem");
-const CERTIFICATE: &[u8] = include_bytes!("../util/certificates/server.pem");
-const KEY: &[u8] = include_bytes!("../util/certificates/server.key");
+const CA: &[u8] = include_bytes!("../../../util/certificates/ca.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../../util/certificates/server.pem");
+const KEY: &[u8] = include_bytes!("../../../util/certificates/server.key");
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
