@@ -198,7 +198,6 @@ impl Executor {
         self.lanes.is_idle()
     }
 
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn has_microtasks(&self) -> bool {
         self.lanes.has_microtasks()
     }
@@ -344,7 +343,6 @@ impl Executor {
     }
 
     /// Takes the next microtask. The returned closure runs it.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn next_microtask(&self) -> Option<impl FnOnce()> {
         self.lanes.begin_drain();
         let microtask = self.lanes.pop_microtask()?;
