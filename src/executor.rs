@@ -17,6 +17,8 @@
 pub(crate) mod budget;
 mod contexts;
 mod ends;
+#[cfg(feature = "test-util")]
+pub(crate) mod foreign_senders;
 pub(crate) mod guarded;
 pub(crate) mod inbox;
 pub(crate) mod join;
@@ -29,8 +31,6 @@ pub(crate) mod registry;
 mod self_wakes;
 pub(crate) mod shared;
 mod spawning;
-#[cfg(feature = "test-util")]
-pub(crate) mod strangers;
 #[cfg(feature = "stacks")]
 mod unwoken;
 mod watched;

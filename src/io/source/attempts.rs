@@ -126,6 +126,7 @@ impl<T: AsSource> Source<T> {
 
     /// Returns whether an event has reported that both directions are closed. It returns `false` on
     /// platforms whose events do not report that.
+    #[cfg(feature = "net")]
     pub(crate) fn is_hung_up(&self) -> bool {
         self.state.is_hung_up()
     }
