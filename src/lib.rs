@@ -101,8 +101,8 @@
 //! # Features
 //!
 //! `fs`, `macros`, `net`, `process` and `signal` are on by default. `hyper`, `hyper-client`, `os`,
-//! `probe`, `stacks`, `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing` and `tty` add what their
-//! names say; each item shows the feature it needs.
+//! `probe`, `stacks`, `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing` and `tty` add what
+//! their names say; each item shows the feature it needs.
 //!
 //! The crate `phaseloop-node` has Node's modules in Node's order, on this loop.
 #![cfg_attr(docsrs, feature(doc_cfg))]

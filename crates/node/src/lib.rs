@@ -49,8 +49,8 @@
 //! | `for await`, each element and the end | 2 | `Promise::resolved(x).then(f)` | 2 | `for` | 0 |
 //! | a `setTimeout` promise, after the timer | 1 | [`timers::promises`] | 1 | [`time::sleep`] | 1 |
 //!
-//! `crates/node/tests/NODE.md` in the repository lists all rules of the order, each with the test that proves
-//! it.
+//! `crates/node/tests/NODE.md` in the repository lists all rules of the order, each with the test
+//! that proves it.
 //!
 //! [`spawn`]: phaseloop::spawn
 //! [`time::sleep`]: phaseloop::time::sleep
