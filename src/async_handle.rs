@@ -54,8 +54,8 @@ impl AsyncHandle {
         Self::new_at(handle, Location::caller(), callback)
     }
 
-    #[doc(hidden)]
     /// Creates a handle on behalf of the caller at `site`.
+    #[doc(hidden)]
     pub fn new_at(
         handle: &LoopHandle,
         site: Site,
@@ -128,10 +128,9 @@ impl AsyncHandle {
         self.core.close()
     }
 
-    #[doc(hidden)]
     /// Requests, from the callback, another call in this poll phase: after a drain, and before the
     /// handles after it.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn call_again(&self) {
         self.state.again.set(true);
     }

@@ -63,7 +63,7 @@
 //! - **Extension**: the layer above that implements Node's API; the loop keeps its state
 //!   (`extension.rs`).
 //! - **Site**: the line of the program that created a handle, task or job; reports name it.
-//! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `tests/NODE.md`.
+//! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `crates/node/tests/NODE.md`.
 
 pub(crate) mod api;
 pub(crate) mod core;

@@ -17,6 +17,8 @@
 pub(crate) mod budget;
 mod contexts;
 mod ends;
+#[cfg(feature = "test-util")]
+pub(crate) mod foreign_senders;
 pub(crate) mod guarded;
 pub(crate) mod inbox;
 pub(crate) mod join;
@@ -29,8 +31,6 @@ pub(crate) mod registry;
 mod self_wakes;
 pub(crate) mod shared;
 mod spawning;
-#[cfg(feature = "test-util")]
-pub(crate) mod strangers;
 #[cfg(feature = "stacks")]
 mod unwoken;
 mod watched;
@@ -198,7 +198,6 @@ impl Executor {
         self.lanes.is_idle()
     }
 
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn has_microtasks(&self) -> bool {
         self.lanes.has_microtasks()
     }
@@ -344,7 +343,6 @@ impl Executor {
     }
 
     /// Takes the next microtask. The returned closure runs it.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn next_microtask(&self) -> Option<impl FnOnce()> {
         self.lanes.begin_drain();
         let microtask = self.lanes.pop_microtask()?;

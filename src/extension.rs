@@ -39,6 +39,7 @@ pub mod files {
 
     /// Runs an operation as one job of the pool. `about` names its object in the error of a job
     /// that cannot be queued.
+    #[doc(hidden)]
     pub fn run_on<T: Send + 'static>(
         operation: &'static str,
         about: impl Fn() -> About,
@@ -48,6 +49,7 @@ pub mod files {
     }
 
     /// Runs an operation on a path. An error names the operation and the path.
+    #[doc(hidden)]
     pub fn on_path<T: Send + 'static>(
         operation: &'static str,
         path: impl AsRef<Path>,

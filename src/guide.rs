@@ -1,6 +1,6 @@
 //! Guides: from tokio to this crate, which crates of the ecosystem work how, what authors of
-//! libraries implement, and how tests try orders. The guide for ports from Node is
-//! [`node::guide`](crate::node::guide).
+//! libraries implement, and how tests try orders. The guide for ports from Node is the
+//! front page of the crate `phaseloop-node`.
 
 #[doc = include_str!("guide/crates.md")]
 pub mod crates {}

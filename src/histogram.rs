@@ -231,7 +231,7 @@ impl Tally {
         match self.groups.get(shift).and_then(OnceCell::get) {
             // The remainder changes nothing, and spares the check of the bound.
             Some(group) => add(&group[step % (2 * STEPS)], 1),
-            None => self.record_rarely(shift, step),
+            None => self.record_cold(shift, step),
         }
         add(&self.sum, nanos);
         if nanos > self.max.get() {
@@ -241,7 +241,7 @@ impl Tally {
 
     #[cold]
     #[inline(never)]
-    fn record_rarely(&self, shift: usize, step: usize) {
+    fn record_cold(&self, shift: usize, step: usize) {
         let (group, step) = match self.groups.get(shift) {
             Some(group) => (group, step),
             // The duration is beyond the last bucket.

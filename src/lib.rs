@@ -66,7 +66,6 @@
 //! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop. [`io`] and
 //!   [`stream`] also hold the traits of the `futures` crate that read, write and iterate.
 //! - [`pool`]: the thread pool behind [`spawn_blocking`].
-//! - [`node`]: Node's modules in Node's order, with a [guide](node::guide) for ports.
 //! - [`hyper`]: HTTP servers and clients by hyper, tower and axum, which need not be `Send`.
 //! - [`tokio`](mod@tokio): tokio's crates, such as reqwest, sqlx and `axum::serve`, on the loop's
 //!   thread.
@@ -101,10 +100,11 @@
 //!
 //! # Features
 //!
-//! `fs`, `macros`, `net`, `process` and `signal` are on by default. `fetch`, `fetch-brotli`,
-//! `fetch-gzip`, `fetch-json`, `hyper`, `hyper-client`, `node`, `os`, `probe`, `stacks`,
-//! `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing` and `tty` add what their names say; each
-//! item shows the feature it needs.
+//! `fs`, `macros`, `net`, `process` and `signal` are on by default. `hyper`, `hyper-client`, `os`,
+//! `probe`, `stacks`, `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing` and `tty` add what
+//! their names say; each item shows the feature it needs.
+//!
+//! The crate `phaseloop-node` has Node's modules in Node's order, on this loop.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(

@@ -81,7 +81,7 @@ pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     let value = current::enter(&CURRENT, core, tag(core.shared()), body);
     if frame::is_used() {
         // The body may have used the first context, inside of another loop.
-        tell_of_contexts();
+        announce_contexts();
     }
     value
 }
@@ -91,7 +91,7 @@ pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 pub fn use_contexts() {
     if !frame::is_used() {
         frame::use_on_this_thread();
-        tell_of_contexts();
+        announce_contexts();
     }
 }
 
@@ -107,7 +107,7 @@ pub fn log_value<T>() {
 
 /// Tells the current loop that contexts are in use.
 #[cold]
-fn tell_of_contexts() {
+fn announce_contexts() {
     with(|core| {
         if let Some(core) = core {
             core.executor.use_contexts(wrapped, drop_panicked);
@@ -221,7 +221,7 @@ impl task::Local for Local {
             None => Err(runnable),
         });
         if let Err(runnable) = pushed {
-            schedule_rarely(runnable);
+            schedule_cold(runnable);
         }
     }
 
@@ -237,7 +237,7 @@ impl task::Local for Local {
             None => Err(runnable),
         });
         if let Err(runnable) = pushed {
-            schedule_rarely(runnable);
+            schedule_cold(runnable);
         }
     }
 
@@ -298,7 +298,7 @@ impl task::Local for Local {
 /// grow. It is a separate function to keep the common path short.
 #[cold]
 #[inline(never)]
-fn schedule_rarely(runnable: Runnable) {
+fn schedule_cold(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
     let refused = with_loop_of(&shared, |core| match core {
         Some(core) => {

@@ -1,7 +1,8 @@
 //! The seam between the loop and its extension, the crate above that implements Node's API.
 //!
 //! The loop knows of the extension what stands here: the slot for its state, and what it may do to
-//! a loop beyond the public API ([`Loop`], [`SharedTimer`]). The root module `extension` exports it.
+//! a loop beyond the public API ([`Loop`], [`SharedTimer`]). The root module `extension` exports
+//! it.
 
 mod reach;
 mod timer;

@@ -143,14 +143,14 @@ impl Core {
             if header.referenced.get() {
                 self.ledger.change(header.kind, active);
             }
-            self.tell_host();
+            self.notify_host();
         }
     }
 
     pub(crate) fn set_referenced(&self, header: &Header, referenced: bool) {
         if header.referenced.replace(referenced) != referenced && header.active.get() {
             self.ledger.change(header.kind, referenced);
-            self.tell_host();
+            self.notify_host();
         }
     }
 

@@ -116,14 +116,14 @@ impl Counters {
 impl Core {
     pub(super) fn count_run(&self) {
         self.counters.begin_run(self.clock().read());
-        self.tell_pace();
+        self.publish_pace();
     }
 
     /// Ends a run and its last busy period. Returns when the latter began, and the time.
     pub(super) fn count_end_of_run(&self) -> (u64, u64) {
         let (counters, now) = (&self.counters, self.clock().read());
         counters.end_run(now);
-        self.tell_pace();
+        self.publish_pace();
         (counters.end_busy(now), now)
     }
 
@@ -156,7 +156,7 @@ impl Core {
         counters.idle.set(idle);
         counters.busy_since.set(end);
         if is_paused {
-            self.tell_pace();
+            self.publish_pace();
         } else {
             self.shared().pace.end_wait(idle);
         }
@@ -164,7 +164,7 @@ impl Core {
 
     /// Tells other threads both times, and whether they pass.
     #[cold]
-    pub(crate) fn tell_pace(&self) {
+    pub(crate) fn publish_pace(&self) {
         let (counters, pace) = (&self.counters, &self.shared().pace);
         let active = counters.active(self.clock().read());
         let idle = counters.idle.get();

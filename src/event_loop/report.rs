@@ -41,8 +41,8 @@ const WAITS: usize = 8;
 ///   system or of name lookup is listed with the name of the function and the task that called it.
 /// - What a task waits for is known if it is part of the loop: I/O, a sleep, a job, a signal, a
 ///   child, a file watcher, a phase, another task, a [`JoinSet`](crate::task::JoinSet), a
-///   cancellation. With the feature `node` also a promise, an event, an abort signal, and the end
-///   or the next chunk of a stream. Channels and locks are "something else".
+///   cancellation. With the crate `phaseloop-node` also a promise, an event, an abort signal, and
+///   the end or the next chunk of a stream. Channels and locks are "something else".
 /// - A future in a `FuturesUnordered` is polled with another waker than the task's. It is listed as
 ///   one that wakes "a waker of task 7": the task that polled it last with a new waker.
 pub struct Report {

@@ -15,7 +15,7 @@
 //!
 //! The next drain follows the next callback or comes before the check phase, whichever is
 //! first.
-// Rules of tests/NODE.md: N70–N76, N66, N72.
+// Rules of crates/node/tests/NODE.md: N70–N76, N66, N72.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

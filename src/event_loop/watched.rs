@@ -59,7 +59,6 @@ impl Core {
     /// Runs one of several user callbacks of one callback of the loop, without a drain.
     #[cold]
     #[inline(never)]
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(super) fn call_watched(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
         self.clear_frame();
         let _span = self.probe().callback(phase);

@@ -34,7 +34,7 @@ impl Executor {
             if self.modes.is_unwatched() {
                 self.run_or_drop_plainly(runnable);
             } else {
-                self.run_task_told(runnable);
+                self.run_task_reported(runnable);
             }
         });
     }

@@ -199,7 +199,6 @@ impl<R> Lanes<R> {
     }
 
     /// Returns whether there are microtasks.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn has_microtasks(&self) -> bool {
         self.begin_drain();
         self.microtasks.rest() != 0

@@ -63,7 +63,6 @@ impl Executor {
     }
 
     /// Returns whether the main future is being polled, here or further up the stack.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn is_in_main_future(&self) -> bool {
         self.is_polled(MAIN_FUTURE)
     }

@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     pub(crate) pace: Pace,
     /// The senders of a loop that refuses other threads.
     #[cfg(feature = "test-util")]
-    pub(crate) strangers: super::strangers::Strangers,
+    pub(crate) foreign_senders: super::foreign_senders::ForeignSenders,
     /// The first panic that is to propagate out of the run of the loop.
     unhandled: Mutex<Option<Payload>>,
     /// The panics of tasks whose drop has panicked, until their handles take them. There are few,
@@ -62,7 +62,7 @@ impl Shared {
             policy,
             pace: Pace::new(),
             #[cfg(feature = "test-util")]
-            strangers: super::strangers::Strangers::default(),
+            foreign_senders: super::foreign_senders::ForeignSenders::default(),
             unhandled: Mutex::new(None),
             kept: Mutex::default(),
             registry: ThreadBound::new(RefCell::new(Some(registry))),
@@ -88,8 +88,8 @@ impl Shared {
     )]
     pub(crate) fn note_sender(&self) {
         #[cfg(feature = "test-util")]
-        if self.strangers.are_refused() && !self.is_owner_thread() {
-            self.strangers.note();
+        if self.foreign_senders.are_refused() && !self.is_owner_thread() {
+            self.foreign_senders.note();
         }
     }
 

@@ -50,7 +50,6 @@ impl Executor {
 
     /// Spawns a task and polls it at once, inside this call.
     // Rule N19.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn spawn_eager<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
     where
         F: Future + 'static,

@@ -94,14 +94,14 @@ impl Executor {
             recording.finish();
         } else {
             let is_tick = activity == Activity::Tick;
-            self.run_noted_rarely(is_tick, site, call);
+            self.run_noted_cold(is_tick, site, call);
         }
     }
 
     // The arguments fit into registers: the common path keeps nothing in memory for them.
     #[cold]
     #[inline(never)]
-    fn run_noted_rarely(&self, is_tick: bool, site: Option<Site>, call: Call) {
+    fn run_noted_cold(&self, is_tick: bool, site: Option<Site>, call: Call) {
         if self.uses_contexts() {
             self.begin_activity();
         }
@@ -146,19 +146,19 @@ impl Executor {
             return self.kept.set(Some(runnable));
         }
         if !self.modes.is_only(Mode::RECORDED) {
-            return self.push_task_told(runnable);
+            return self.push_task_reported(runnable);
         }
         let id = runnable.local().id.0;
         match self.lanes.try_push_task(runnable) {
             Ok(()) => self.probe.record_wake(id),
-            Err(runnable) => self.push_task_told(runnable),
+            Err(runnable) => self.push_task_reported(runnable),
         }
     }
 
     /// Queues the task, and notifies all sinks of the wake.
     // Queued first: a sink, which is user code, may drop the loop, which drops what it finds.
     #[inline(never)]
-    fn push_task_told(&self, runnable: Runnable) {
+    fn push_task_reported(&self, runnable: Runnable) {
         let (slot, id) = (runnable.slot(), runnable.local().id);
         self.lanes.push_task(runnable);
         let infos = || Some((self.tasks.info(slot)?, self.polled_task()));
@@ -174,12 +174,12 @@ impl Executor {
         } else if self.modes.has(Mode::GUARDED) {
             self.run_task_guarded(runnable);
         } else {
-            self.run_task_told(runnable);
+            self.run_task_reported(runnable);
         }
     }
 
     /// Polls a task and tells the sinks, or drops it if it was aborted.
-    pub(super) fn run_task_told(&self, runnable: Runnable) {
+    pub(super) fn run_task_reported(&self, runnable: Runnable) {
         if self.uses_contexts() {
             self.run_task_in_context(runnable);
         } else {

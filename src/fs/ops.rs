@@ -92,6 +92,10 @@ fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Repeats a call that fails with `EINTR`.
+///
+/// # Errors
+///
+/// The errors of `call` but `Interrupted`.
 pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {

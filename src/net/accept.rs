@@ -39,7 +39,6 @@ pub(super) struct Accepted {
 }
 
 impl Accepted {
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(super) fn is_resting(&self) -> bool {
         self.rest_until.get().is_some()
     }

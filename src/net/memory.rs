@@ -225,7 +225,6 @@ impl Memory {
         self.wire(|wire, id| wire.connect_udp(id, address))
     }
 
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(super) fn disconnect_udp(&self) -> io::Result<()> {
         self.wire(Wire::disconnect_udp)
     }

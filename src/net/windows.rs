@@ -73,8 +73,8 @@ impl NamedPipeListener {
         Self::bind_at(name.as_ref(), Location::caller())
     }
 
-    #[doc(hidden)]
     /// Binds on behalf of the caller at `site`.
+    #[doc(hidden)]
     #[track_caller]
     pub fn bind_at(name: &Path, site: Site) -> io::Result<Self> {
         let handle = LoopHandle::current();
@@ -120,9 +120,8 @@ impl NamedPipeListener {
         accept::poll_accept(self, Location::caller(), cx)
     }
 
-    #[doc(hidden)]
     /// Returns whether the listener rests after an error that stays.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }
@@ -258,10 +257,9 @@ impl NamedPipeStream {
         self.source.try_write(bytes)
     }
 
-    #[doc(hidden)]
     /// Returns a future of the moment when the peer has read all that was written. A thread of the
     /// pool waits for it.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn drained(&self) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
         let core = sealed::Sealed::handle_core(self);
         let pipe = self.source.get_ref().duplicate()?;

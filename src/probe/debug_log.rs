@@ -94,7 +94,7 @@ pub(crate) struct DebugLog {
 impl DebugLog {
     pub(crate) fn new(areas: Areas) -> Self {
         if areas.has(Area::Context) {
-            frame::on_capture(Some(tell_capture));
+            frame::on_capture(Some(log_capture));
         }
         Self { areas }
     }
@@ -205,7 +205,7 @@ fn write(area: Area, text: fmt::Arguments<'_>) {
 }
 
 /// Tells that what is queued or registered takes values along.
-fn tell_capture(kind: &'static str, values: usize) {
+fn log_capture(kind: &'static str, values: usize) {
     let values = Values(values);
     write(Area::Context, format_args!("{kind} takes {values} along"));
 }

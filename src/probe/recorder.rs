@@ -90,7 +90,7 @@ struct State {
     named: [Cell<u32>; NAMED],
     /// When it was attached.
     started: Cell<u64>,
-    /// An activity that began before this time is ended by [`Recorder::end_rarely`]: it may have
+    /// An activity that began before this time is ended by [`Recorder::end_cold`]: it may have
     /// begun before the recorder was attached, or in the last round of the ring.
     rare_before: Cell<u64>,
     /// When the turn began.
@@ -306,7 +306,7 @@ impl Recorder {
     /// Ends an activity. One that began with another recorder is not recorded.
     pub(crate) fn end(&self, Begun(record): Begun, now: u64) {
         let state = &*self.state;
-        if record.start < state.rare_before.get() && !self.end_rarely(&record) {
+        if record.start < state.rare_before.get() && !self.end_cold(&record) {
             return;
         }
         state.depth.set(record.depth);
@@ -318,7 +318,7 @@ impl Recorder {
 
     /// Returns whether an activity is recorded that may have begun before the recorder was
     /// attached, or in the last round of the ring.
-    fn end_rarely(&self, record: &Record) -> bool {
+    fn end_cold(&self, record: &Record) -> bool {
         let state = &*self.state;
         // At the end of an activity that began with another recorder, those that began with this
         // one have ended.
@@ -425,7 +425,7 @@ impl Recorder {
         if took >= slow && took > 0 {
             self.push(Record::new(What::Slow, start, end));
             let overdue = overdue(end.saturating_sub(blame::late_limit(slow)));
-            self.tell_slow((start, end), &overdue, usage.flatten());
+            self.report_slow((start, end), &overdue, usage.flatten());
         }
     }
 
@@ -440,7 +440,7 @@ impl Recorder {
         Some(now?.since(earlier?))
     }
 
-    fn tell_slow(&self, span: (u64, u64), overdue: &[u64], usage: Option<Usage>) {
+    fn report_slow(&self, span: (u64, u64), overdue: &[u64], usage: Option<Usage>) {
         let period = self.describe(span, overdue, usage);
         let prints_each = self.state.prints_each.get();
         if prints_each {

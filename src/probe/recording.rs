@@ -63,13 +63,13 @@ impl Probe {
     #[inline(always)]
     pub(crate) fn record_wake(&self, id: u64) {
         if self.with_recorder(|recorder| recorder.try_wake(id)) != Some(true) {
-            self.record_wake_rarely(id);
+            self.record_wake_cold(id);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn record_wake_rarely(&self, id: u64) {
+    fn record_wake_cold(&self, id: u64) {
         self.with_recorder(|recorder| recorder.wake(id));
     }
 
@@ -77,13 +77,13 @@ impl Probe {
     pub(super) fn end(&self, begun: Begun, clock: &Clock) {
         let now = clock.read();
         if self.with_recorder(|recorder| recorder.try_end(begun, now)) != Some(true) {
-            self.end_rarely(&begun, now);
+            self.end_cold(&begun, now);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_rarely(&self, begun: &Begun, now: u64) {
+    fn end_cold(&self, begun: &Begun, now: u64) {
         self.with_recorder(|recorder| recorder.end(*begun, now));
     }
 }
@@ -107,6 +107,6 @@ impl Drop for Recording<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         let begun = self.begun;
-        self.probe.end_rarely(&begun, self.clock.read());
+        self.probe.end_cold(&begun, self.clock.read());
     }
 }

@@ -43,7 +43,7 @@ impl Traced {
         if let Some(number) = number {
             // The console warns of a task that has no waker. Wakers are not counted here, so the
             // one that the loop holds stands for all.
-            tell_waker("waker.clone", &number);
+            notify_waker("waker.clone", &number);
         }
     }
 
@@ -88,7 +88,7 @@ impl Traced {
     pub(crate) fn woken(&self, id: u64) {
         let span = self.spans.borrow().get(&id).and_then(Span::id);
         if let Some(span) = span {
-            tell_waker("waker.wake_by_ref", &span);
+            notify_waker("waker.wake_by_ref", &span);
         }
     }
 
@@ -102,7 +102,7 @@ impl Traced {
 }
 
 /// Tells what was done with a waker of the task with this span.
-fn tell_waker(op: &'static str, span: &Id) {
+fn notify_waker(op: &'static str, span: &Id) {
     // The number is that of the span, which the console looks up.
     trace!(target: "runtime::waker", op, task.id = span.into_u64());
 }

@@ -9,11 +9,12 @@
 //! A loop publishes three numbers (`marks.rs`): since when it is busy, and the line and the number
 //! of what runs. One thread serves all loops of the process (`thread.rs`). It is asleep while all
 //! of them wait: a loop that becomes busy wakes it, and it goes back to sleep when it finds them
-//! waiting. What is told of one loop is told in order, whichever thread tells it (`voice.rs`).
+//! waiting. The reports of one loop are printed in order, whichever thread prints them
+//! (`reporter.rs`).
 
 mod marks;
+mod reporter;
 mod thread;
-mod voice;
 
 use std::fmt;
 use std::time::Duration;

@@ -90,7 +90,6 @@ fn drop_deferred() {
 }
 
 /// Calls `f`, unless too many calls of this function are nested already; then it returns `None`.
-#[allow(dead_code, reason = "called by the layer for Node only")]
 pub fn call_nested<R>(f: impl FnOnce() -> R) -> Option<R> {
     struct EndOfCall(u32);
     impl Drop for EndOfCall {

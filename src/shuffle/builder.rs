@@ -156,7 +156,7 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         (Box::new(usual), Limits::default())
     });
     if limits.threads == Threads::Refuse {
-        core.shared().strangers.refuse();
+        core.shared().foreign_senders.refuse();
     }
     let pool = core.own_pool().manual_twin();
     let shuffled = Shuffled::new(chooser, limits, pool, wire);

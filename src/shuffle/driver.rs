@@ -378,7 +378,7 @@ impl Core {
         // The clock may move several times in one wait, and the deadline stays.
         let deadline = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
         loop {
-            self.refuse_strangers();
+            self.refuse_foreign_senders();
             self.run_jobs_here(shuffled);
             self.hold_events(shuffled)?;
             self.deliver_ends(shuffled);
@@ -404,7 +404,7 @@ impl Core {
                     let timeout = deadline.saturating_sub(self.clock().read());
                     if let Some(next) = next.filter(|next| *next < deadline) {
                         self.note_move(shuffled, next);
-                    } else if self.hears_before_move(shuffled, timeout)? {
+                    } else if self.receives_before_move(shuffled, timeout)? {
                         self.hold_batch(shuffled);
                     } else {
                         self.move_clock_to(shuffled, deadline);
@@ -549,7 +549,7 @@ impl Core {
         let is_dead =
             !self.has_events() && !self.shared().inbox.is_pending() && !self.has_after_io();
         assert!(!is_dead, "{DEAD_END}");
-        self.refuse_strangers();
+        self.refuse_foreign_senders();
         // The events are delivered as they came: what is outside cannot be repeated.
         Ok(())
     }

@@ -442,7 +442,7 @@ impl Explore {
         let result = quiet::catch(|| event_loop.block_on(program()));
         let core = event_loop.handle();
         let core = core.core();
-        let message = result.err().or_else(|| core.refused_stranger());
+        let message = result.err().or_else(|| core.refused_sender());
         let outside = core.used_outside();
         let failure = message.map(|message| Failure {
             message,

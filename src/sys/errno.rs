@@ -4,10 +4,6 @@ use std::io;
 
 /// Returns the name of an error number, such as `ENOENT`. `None` for a number that is not listed.
 #[cfg(unix)]
-#[allow(
-    dead_code,
-    reason = "called by watches of files and the layer for Node only"
-)]
 pub fn name(number: i32) -> Option<&'static str> {
     macro_rules! names {
         ($($name:ident)*) => {
@@ -29,8 +25,7 @@ pub fn name(number: i32) -> Option<&'static str> {
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
-#[allow(unused_imports, reason = "called by the layer for Node only")]
-pub(crate) use windows::name;
+pub use windows::name;
 
 /// What an error means, to compare it with another. Windows has several numbers for one meaning.
 #[derive(Debug, PartialEq, Eq)]

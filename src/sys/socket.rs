@@ -57,7 +57,6 @@ pub(crate) fn listen(socket: &Socket, backlog: i32) -> io::Result<()> {
 }
 
 /// Takes the peer of a connected datagram socket off.
-#[allow(dead_code, reason = "called by the layer for Node only")]
 pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
     #[cfg(unix)]
     return Ok(rustix::net::connect_unspec(socket)?);

@@ -107,7 +107,7 @@ pub fn resume() {
         "the clock of a shuffled loop stays paused: a run by the real clock cannot be repeated"
     );
     handle.core().clock().resume();
-    handle.core().tell_pace();
+    handle.core().publish_pace();
 }
 
 /// Returns whether the clock of the running loop is paused.

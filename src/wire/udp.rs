@@ -131,7 +131,6 @@ impl Wire {
     }
 
     /// Takes the peer of a socket off.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn disconnect_udp(&mut self, id: SocketId) -> Result<(), Fault> {
         let datagrams = self.datagrams_mut(id)?;
         datagrams.peer = None;

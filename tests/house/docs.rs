@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::layers::sources;
+use super::layers::{node_sources, sources};
 
 #[test]
 fn every_public_future_says_what_its_drop_does() {
     let mut faults = String::new();
-    for (path, text) in sources() {
+    for (path, text) in sources().into_iter().chain(node_sources()) {
         for line in futures_without_cancel_safety(&text) {
             let _ = writeln!(faults, "src/{path}:{line}: no `# Cancel safety`");
         }
@@ -48,9 +48,16 @@ fn futures_without_cancel_safety(text: &str) -> Vec<usize> {
             || line.starts_with("pub fn ") && returns_a_future(&lines[*index..])
     });
     functions
+        .filter(|(index, _)| !is_hidden(&lines[..*index]))
         .filter(|(index, _)| !docs_before(&lines[..*index]).any(|line| line == CANCEL_SAFETY))
         .map(|(index, _)| index + 1)
         .collect()
+}
+
+/// Returns whether the function below is part of the seam for the crate above.
+fn is_hidden(lines: &[&str]) -> bool {
+    let mut above = lines.iter().rev().take_while(|line| line.starts_with("#["));
+    above.any(|line| *line == "#[doc(hidden)]")
 }
 
 const CANCEL_SAFETY: &str = "/// # Cancel safety";

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::layers::sources;
+use super::layers::{node_sources, sources};
 
 /// Persons that stood for tasks, listeners and handles. Code names those.
 const PERSONS: &[&str] = &[
@@ -17,7 +17,7 @@ const PERSONS: &[&str] = &[
 ];
 
 /// A page of the documentation that is no Rust file.
-const GUIDE: (&str, &str) = ("node/guide.md", include_str!("../../src/node/guide.md"));
+const GUIDE: (&str, &str) = ("guide.md", include_str!("../../crates/node/src/guide.md"));
 
 /// `rustfmt` breaks code at this column. Comments beside it are not wider.
 const WIDEST: usize = 100;
@@ -26,7 +26,8 @@ const WIDEST: usize = 100;
 fn comments_use_the_terms_of_the_field() {
     let mut faults = String::new();
     let guide = (GUIDE.0.to_owned(), GUIDE.1.to_owned());
-    for (path, text) in sources().into_iter().chain([guide]) {
+    let files = sources().into_iter().chain(node_sources());
+    for (path, text) in files.chain([guide]) {
         for (index, line) in text.lines().enumerate() {
             for fault in faults_of(line) {
                 let _ = writeln!(faults, "src/{path}:{}: {fault}: {}", index + 1, line.trim());

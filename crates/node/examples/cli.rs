@@ -1,8 +1,8 @@
 //! A program that reads commands line by line: a list of things to do, on Node's `readline`.
 //!
 //! ```text
-//! cargo run --release --example node_cli         # answers lines of its own, then exits
-//! cargo run --release --example node_cli -- -    # reads standard input; ctrl-d ends it
+//! cargo run --release --package phaseloop-node --example cli         # answers lines of its own, then exits
+//! cargo run --release --package phaseloop-node --example cli -- -    # reads standard input; ctrl-d ends it
 //! ```
 
 #[cfg(unix)]

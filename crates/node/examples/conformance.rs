@@ -1,7 +1,7 @@
 //! Runs ports of Node programs and compares their output with Node's.
 //!
 //! ```text
-//! cargo run --release --example conformance -- ARGUMENTS
+//! cargo run --release --package phaseloop-node --example conformance -- ARGUMENTS
 //!
 //! (none)         the comparison of `cargo test`, in short
 //! golden FILE    recorded random programs, on the virtual clock
@@ -9,16 +9,16 @@
 //! port NAME      the port of a hand-written program, on the real clock
 //! ports          the names of all ports
 //! http FILE      raw requests with Node's answers, in the form of
-//!                `tests/conformance/http/bytes.jsonl`
+//!                `crates/node/tests/conformance/http/bytes.jsonl`
 //! clients FILE   answers of a peer to a client, with what it emits on Node, in the form of
-//!                `tests/conformance/http/clients.jsonl`
+//!                `crates/node/tests/conformance/http/clients.jsonl`
 //! servers FILE   handlers of a server, with what its messages emit on Node, in the form of
-//!                `tests/conformance/http/servers.jsonl`
+//!                `crates/node/tests/conformance/http/servers.jsonl`
 //! fuzz COUNT     new random programs, on Node and here (needs Node 20)
 //! throughput     operations per second, on Node and here
 //! ```
 //!
-//! The format of random programs is in `tests/conformance/fuzz/FORMAT.md`.
+//! The format of random programs is in `crates/node/tests/conformance/fuzz/FORMAT.md`.
 
 #[cfg(unix)]
 #[path = "../tests/conformance/fuzz.rs"]

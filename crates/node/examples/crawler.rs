@@ -1,8 +1,8 @@
 //! A crawler with `fetch`: a bounded number of requests at once, and signals that abort them.
 //!
 //! ```text
-//! cargo run --release --example node_crawler                            # a site of its own
-//! cargo run --release --example node_crawler -- http://127.0.0.1:8080/
+//! cargo run --release --package phaseloop-node --example crawler                            # a site of its own
+//! cargo run --release --package phaseloop-node --example crawler -- http://127.0.0.1:8080/
 //! ```
 
 use std::cell::Cell;

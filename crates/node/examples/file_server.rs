@@ -2,8 +2,8 @@
 //! size needs a few chunks of memory, however slowly its client reads.
 //!
 //! ```text
-//! cargo run --release --example node_file_server              # serves its own source, then exits
-//! cargo run --release --example node_file_server -- 127.0.0.1:8080 /srv/files    # until ctrl-c
+//! cargo run --release --package phaseloop-node --example file_server              # serves its own source, then exits
+//! cargo run --release --package phaseloop-node --example file_server -- 127.0.0.1:8080 /srv/files    # until ctrl-c
 //! curl -r 0-99 http://127.0.0.1:8080/some/file
 //! ```
 
@@ -121,10 +121,10 @@ fn parse_range(range: &str, size: u64) -> Option<(u64, u64)> {
 
 async fn demo(server: Server) -> Result<(), Error> {
     let requests = [
-        ("/node_file_server.rs", None),
-        ("/node_file_server.rs", Some("bytes=4-17")),
-        ("/node_file_server.rs", Some("bytes=-2")),
-        ("/node_file_server.rs", Some("bytes=1000000-")),
+        ("/file_server.rs", None),
+        ("/file_server.rs", Some("bytes=4-17")),
+        ("/file_server.rs", Some("bytes=-2")),
+        ("/file_server.rs", Some("bytes=1000000-")),
         ("/missing", None),
         ("/../Cargo.toml", None),
     ];

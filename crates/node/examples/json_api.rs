@@ -1,8 +1,8 @@
 //! A JSON API with routes on Node's `http`: notes that are created, listed, read and deleted.
 //!
 //! ```text
-//! cargo run --release --example node_json_api                      # asks itself, then exits
-//! cargo run --release --example node_json_api -- 127.0.0.1:8080    # serves until ctrl-c
+//! cargo run --release --package phaseloop-node --example json_api                      # asks itself, then exits
+//! cargo run --release --package phaseloop-node --example json_api -- 127.0.0.1:8080    # serves until ctrl-c
 //! curl -d '{"text":"milk"}' http://127.0.0.1:8080/notes
 //! ```
 

@@ -2,7 +2,7 @@
 //! events. Each piece of JavaScript is above its port; both programs print the same lines.
 //!
 //! ```text
-//! cargo run --release --example node_port
+//! cargo run --release --package phaseloop-node --example port
 //! ```
 //!
 //! The differences: closures own clones of the objects that JavaScript shares, events are typed

@@ -2,8 +2,8 @@
 //! connections to the upstream are kept alive and shared.
 //!
 //! ```text
-//! cargo run --release --example node_proxy    # an upstream and requests of its own, then exits
-//! cargo run --release --example node_proxy -- 127.0.0.1:8080 127.0.0.1:9000    # until ctrl-c
+//! cargo run --release --package phaseloop-node --example proxy    # an upstream and requests of its own, then exits
+//! cargo run --release --package phaseloop-node --example proxy -- 127.0.0.1:8080 127.0.0.1:9000    # until ctrl-c
 //! ```
 
 use std::cell::Cell;

@@ -2,8 +2,8 @@
 //! the last event that a client has seen.
 //!
 //! ```text
-//! cargo run --release --example node_sse                      # follows itself, then exits
-//! cargo run --release --example node_sse -- 127.0.0.1:8080    # serves until ctrl-c
+//! cargo run --release --package phaseloop-node --example sse                      # follows itself, then exits
+//! cargo run --release --package phaseloop-node --example sse -- 127.0.0.1:8080    # serves until ctrl-c
 //! curl -N http://127.0.0.1:8080/events
 //! ```
 

@@ -2,8 +2,8 @@
 //! 6455, without a WebSocket library.
 //!
 //! ```text
-//! cargo run --release --example node_websocket                      # talks to itself, then exits
-//! cargo run --release --example node_websocket -- 127.0.0.1:8080    # serves until ctrl-c
+//! cargo run --release --package phaseloop-node --example websocket                      # talks to itself, then exits
+//! cargo run --release --package phaseloop-node --example websocket -- 127.0.0.1:8080    # serves until ctrl-c
 //! ```
 
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
-//! Child processes that emit events: Node's `child_process`, over [`phaseloop::process`]. `fork` is on
-//! Unix only.
+//! Child processes that emit events: Node's `child_process`, over [`phaseloop::process`]. `fork` is
+//! on Unix only.
 
 mod exec;
 mod failure;

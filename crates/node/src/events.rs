@@ -62,7 +62,7 @@ pub use self::event::{Event, ListenerId};
 pub(super) use self::iterate::EventQueue;
 pub use self::iterate::{Events, on, on_with_signal};
 pub(super) use self::listeners::Observer;
-use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, hear_error};
+use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, listen_for_error};
 pub(super) use self::open::OpenEmitters;
 pub use self::resource::EventEmitterAsyncResource;
 pub use self::unheard::UnheardError;
@@ -469,7 +469,7 @@ impl EventEmitter {
                     continue;
                 }
                 Target::ErrorObserver(observer, _) => {
-                    hear_error(observer, arguments);
+                    listen_for_error(observer, arguments);
                     continue;
                 }
                 Target::Closure(calls) => calls,

@@ -1,14 +1,25 @@
-//! Node's names, with Node's order.
+//! Node's names, with Node's order, on the loop of [`phaseloop`].
 //!
-//! This module is for ports of Node programs that depend on Node's order of callbacks. It has
-//! timers in lists by duration, immediates, ticks, promises with the tick counts of JavaScript, and
-//! the events at the end of a program. It works on any loop of this crate; [`run`] adds the start
-//! and the end of a Node program.
+//! This crate is for ports of Node programs that depend on Node's order of callbacks. It has timers
+//! in lists by duration, immediates, ticks, promises with the tick counts of JavaScript, and the
+//! events at the end of a program. It works on any loop of `phaseloop`; [`run`] adds the start and
+//! the end of a Node program.
+//!
+//! ```
+//! use phaseloop_node::{next_tick, run, set_immediate, set_timeout};
+//!
+//! let exit = run(async {
+//!     set_timeout(1, || println!("third"));
+//!     set_immediate(|| println!("second"));
+//!     next_tick(|| println!("first"));
+//! });
+//! assert_eq!(exit.code(), 0);
+//! ```
 //!
 //! [`guide`] shows nineteen pieces of Node programs beside their ports, and the order of all
 //! callbacks on one page.
 //!
-//! A new Rust program does not need this module: tasks, [`time::sleep`] and the rest of the crate
+//! A new Rust program does not need this crate: tasks, [`time::sleep`] and the rest of `phaseloop`
 //! take less code.
 //!
 //! # What waiting costs
@@ -38,11 +49,14 @@
 //! | `for await`, each element and the end | 2 | `Promise::resolved(x).then(f)` | 2 | `for` | 0 |
 //! | a `setTimeout` promise, after the timer | 1 | [`timers::promises`] | 1 | [`time::sleep`] | 1 |
 //!
-//! `tests/NODE.md` in the repository lists all rules of the order, each with the test that proves
-//! it.
+//! `crates/node/tests/NODE.md` in the repository lists all rules of the order, each with the test
+//! that proves it.
 //!
 //! [`spawn`]: phaseloop::spawn
 //! [`time::sleep`]: phaseloop::time::sleep
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
 
 pub mod async_hooks;
 pub mod child_process;
@@ -103,6 +117,7 @@ pub use self::timers::{
     Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, promises::sleep,
     set_interval, set_timeout, set_timeout_mut,
 };
+pub use phaseloop;
 pub use phaseloop::Immediate;
 pub use phaseloop::task::{next_tick, queue_microtask, set_immediate};
 

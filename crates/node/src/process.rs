@@ -353,7 +353,7 @@ impl Node {
     pub(super) fn emit_before_exit(&self) {
         let hooks = self.hooks.borrow().clone();
         if let Some(hooks) = hooks {
-            hooks.tell_destroyed();
+            hooks.report_destroyed();
         }
         let code = self.process.exit_code.get().unwrap_or(0);
         self.log(|| "nothing keeps the loop alive: beforeExit".to_owned());
@@ -458,7 +458,7 @@ impl ProcessState {
     }
 
     /// Returns whether a panic of the program goes to a listener, or to the parent of a worker.
-    pub(super) fn is_told_of_panics(&self) -> bool {
+    pub(super) fn receives_panics(&self) -> bool {
         (self.listens() && !self.is_listener_at_fault.get()) || self.has_parent.get()
     }
 

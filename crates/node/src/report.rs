@@ -43,7 +43,7 @@ pub(super) fn install() {
     INSTALLED.call_once(|| {
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !is_program_told() {
+            if !is_program_notified() {
                 report(info);
             }
         }));
@@ -52,8 +52,8 @@ pub(super) fn install() {
 
 /// Returns whether a panic now would reach a listener for uncaught exceptions, or the parent of a
 /// worker.
-fn is_program_told() -> bool {
-    let is_told = Node::known().is_some_and(|node| node.process.is_told_of_panics());
+fn is_program_notified() -> bool {
+    let is_told = Node::known().is_some_and(|node| node.process.receives_panics());
     is_told && !is_in_plain_task()
 }
 

@@ -34,8 +34,8 @@
 //! its length; a read returns all buffered bytes as one chunk. In object mode each chunk counts
 //! one.
 //!
-//! The counterparts in plain Rust are [`Stream`](phaseloop::stream::Stream), `AsyncRead`, `AsyncWrite`
-//! and [`io::copy`](phaseloop::io::copy).
+//! The counterparts in plain Rust are [`Stream`](phaseloop::stream::Stream), `AsyncRead`,
+//! `AsyncWrite` and [`io::copy`](phaseloop::io::copy).
 //!
 //! Streams need a running loop, since most of their work is queued in the next-tick lane. A closed
 //! stream drops its listeners and functions, because they may hold the stream itself in a reference

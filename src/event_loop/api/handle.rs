@@ -145,18 +145,18 @@ impl HandleCore {
             // handle again.
             core.begin_close(&self.header);
             self.header.stop_for_good(core);
-            self.tell_waiters();
+            self.notify_waiters();
         }
         Close {
             header: self.header.clone(),
         }
     }
 
-    fn tell_waiters(&self) {
+    fn notify_waiters(&self) {
         let waiters = self.header.owner().map(|owner| owner.take_waiters());
         for waker in waiters.into_iter().flatten() {
             if self.header.stage.get() == Stage::Closing {
-                self.header.tell_of_close(OnClose::Wake(waker));
+                self.header.report_close(OnClose::Wake(waker));
             } else {
                 // A dropped loop has no closing phase.
                 waker.wake();
@@ -314,7 +314,7 @@ impl Close {
     pub fn then(self, callback: impl FnOnce() + 'static) {
         if self.header.stage.get() == Stage::Closing {
             let call = OnClose::Call(carry_once(CLOSE, Box::new(callback)));
-            self.header.tell_of_close(call);
+            self.header.report_close(call);
         }
     }
 }
@@ -326,8 +326,8 @@ impl Future for Close {
         if self.header.stage.get() == Stage::Closed {
             return Poll::Ready(());
         }
-        if !self.header.tells_of_close(cx.waker()) {
-            self.header.tell_of_close(OnClose::Wake(cx.waker().clone()));
+        if !self.header.reports_close(cx.waker()) {
+            self.header.report_close(OnClose::Wake(cx.waker().clone()));
         }
         Poll::Pending
     }

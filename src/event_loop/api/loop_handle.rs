@@ -115,7 +115,7 @@ impl LoopHandle {
         F::Output: 'static,
     {
         let task = self.core.executor.spawn(future, Location::caller(), None);
-        self.core.tell_host();
+        self.core.notify_host();
         task
     }
 
@@ -148,7 +148,7 @@ impl LoopHandle {
         if !self.core.is_closed() {
             let tick = carry(TICK, Call::new(tick));
             self.core.push_tick(tick, Some(site));
-            self.core.tell_host();
+            self.core.notify_host();
         }
     }
 
@@ -179,7 +179,7 @@ impl LoopHandle {
         if !self.core.is_closed() {
             let call = carry(MICROTASK, Call::new(microtask));
             self.core.push_microtask(call, Some(site));
-            self.core.tell_host();
+            self.core.notify_host();
         }
     }
 
@@ -210,7 +210,7 @@ impl LoopHandle {
     /// another thread.
     pub fn stop(&self) {
         self.core.stop.set(true);
-        self.core.tell_host();
+        self.core.notify_host();
     }
 
     /// Returns whether the loop is alive: a handle or operation is active and referenced, something

@@ -106,7 +106,7 @@ impl LoopHandle {
         } else {
             Some(self.core().enqueue(phase, Entry::Call(call), Some(site)))
         };
-        self.core().tell_host();
+        self.core().notify_host();
         PhaseCall {
             handle: self,
             phase,

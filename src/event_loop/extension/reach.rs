@@ -239,6 +239,10 @@ impl Loop {
     }
 
     /// Runs the loop and returns whether it is still alive.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of waiting for events. The loop stays usable.
     #[track_caller]
     pub fn run(&self) -> io::Result<bool> {
         self.0.run(RunMode::Default)

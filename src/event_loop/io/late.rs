@@ -30,7 +30,6 @@ impl Core {
 
     /// Queues a closure that polls again what has woken itself, and is no task: as a microtask, or
     /// for the next poll phase if the self-wakes of this drain are used up.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn poll_again(&self, poll: Call) {
         if self.executor.take_self_wake() {
             self.push_microtask(poll, None);

@@ -159,7 +159,7 @@ impl SourceState {
     }
 
     /// Returns whether both directions are closed. A hang-up of one leaves the other open.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[cfg(feature = "net")]
     pub(crate) fn is_hung_up(&self) -> bool {
         let ready = self.ready.get();
         ready.intersects(Ready::HANG_UP) && ready.intersects(Ready::WRITE_FOR_GOOD)

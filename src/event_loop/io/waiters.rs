@@ -153,12 +153,12 @@ impl Waiters<'_> {
                 return self.wait_alone(futures);
             }
         }
-        self.wait_rarely(key, waker)
+        self.wait_cold(key, waker)
     }
 
     /// Adds a future that is not alone, or has another waker than the last one.
     #[inline(never)]
-    fn wait_rarely(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
+    fn wait_cold(&self, key: Option<WaitKey>, waker: &Waker) -> WaitKey {
         let futures = self.wakers.futures.get_or_init(Box::default);
         let is_alone = self.is(ALONE) && key.is_some() && futures.alone_key.get() == key;
         if let (true, Some(key)) = (is_alone, key) {

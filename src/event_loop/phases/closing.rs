@@ -80,7 +80,7 @@ impl Core {
         header.stage.set(Stage::Closing);
         self.ledger.add(Keeper::Closing);
         self.phases.closing.push(header.clone());
-        self.tell_host();
+        self.notify_host();
     }
 
     /// Completes all closes when the loop is dropped, without their callbacks. The wakers that wait
@@ -90,7 +90,7 @@ impl Core {
         let _ = closing.begin_pass();
         while let Some(header) = closing.next() {
             self.ledger.close(&header);
-            while let Some(unheard) = header.next_to_tell() {
+            while let Some(unheard) = header.next_to_report() {
                 if let OnClose::Wake(waker) = unheard {
                     waiting.push(waker);
                 }
@@ -126,7 +126,7 @@ impl Core {
             }
             let origin = || Origin::new(Keeper::Closing, Some(header.site));
             loop {
-                match header.next_to_tell() {
+                match header.next_to_report() {
                     Some(OnClose::Wake(waker)) => {
                         self.dispatch(Phase::Closing, origin, || waker.wake());
                     }

@@ -173,7 +173,7 @@ impl Core {
         let sleep = self.take_sleep(key, referenced)?;
         let key = self.arm_sleep(deadline, sleep, referenced);
         // The host of an embedded loop may wait for the deadline before.
-        self.tell_host();
+        self.notify_host();
         Some(key)
     }
 

@@ -50,7 +50,7 @@ pub struct Waiting {
     pub wakers: Vec<*const ()>,
 }
 
-/// The time until a deadline in nanoseconds, or [`NEVER`].
+/// The time until a deadline in nanoseconds, or the maximum for none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Due(pub u64);
 

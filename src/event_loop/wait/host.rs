@@ -86,7 +86,7 @@ impl Core {
 
     /// Lets a host that waits for the descriptor know what was queued or started outside of a turn.
     #[inline(always)]
-    pub(crate) fn tell_host(&self) {
+    pub(crate) fn notify_host(&self) {
         if self.waits.host.is_left.get() {
             self.arm_for_host();
         }
@@ -154,7 +154,7 @@ impl Core {
     /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
     pub(in crate::event_loop) fn forget_timer(&self) {
         self.waits.host.timer.set(0);
-        self.tell_host();
+        self.notify_host();
     }
 
     fn clear_timer(&self) -> io::Result<()> {

@@ -45,7 +45,7 @@ impl Core {
         for source in self.io.sources() {
             source.ask_about_attempts();
         }
-        self.tell_pace();
+        self.publish_pace();
     }
 
     /// Waits on a paused clock. Events that are there already come first; without any, and if
@@ -59,7 +59,7 @@ impl Core {
         let can_advance = self.clock().auto_advance() && self.ledger.count(Keeper::Work) == 0;
         match timeout {
             Some(timeout) if can_advance => {
-                if self.hears_from_peers(timeout)? {
+                if self.receives_from_peers(timeout)? {
                     return Ok(());
                 }
                 let end = self.clock().read().saturating_add(timeout);

@@ -104,7 +104,7 @@ impl Core {
     /// Waits for what is outside of the loop, in real time: up to `timeout` nanoseconds, and no
     /// longer than the patience lasts; and for late reports of what is inside. Returns whether
     /// something has arrived.
-    pub(crate) fn hears_from_peers(&self, timeout: u64) -> io::Result<bool> {
+    pub(crate) fn receives_from_peers(&self, timeout: u64) -> io::Result<bool> {
         let outside = &self.waits.paused.peers;
         let patience = outside.patience.get();
         if patience == 0 {

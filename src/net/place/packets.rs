@@ -73,7 +73,6 @@ impl Packets {
         either!(&self.0, socket => socket.connect(address), memory => memory.connect_udp(address))
     }
 
-    #[allow(dead_code, reason = "called by the layer for Node only")]
     pub(crate) fn disconnect(&self) -> io::Result<()> {
         either!(
             &self.0,

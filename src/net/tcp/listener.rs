@@ -171,15 +171,14 @@ impl TcpListener {
         self.accept_at(Location::caller())
     }
 
-    #[doc(hidden)]
     /// Returns whether the next accept waits because of an error that stays.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }
 
-    #[doc(hidden)]
     /// Accepts on behalf of the caller at `site`.
+    #[doc(hidden)]
     pub fn accept_at(
         &self,
         site: Site,

@@ -124,8 +124,8 @@ impl TcpSocket {
         self.listen_on(&LoopHandle::current(), backlog, Location::caller())
     }
 
-    #[doc(hidden)]
     /// Listens on behalf of the caller at `site`.
+    #[doc(hidden)]
     pub fn listen_on(
         self,
         handle: &LoopHandle,

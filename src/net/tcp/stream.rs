@@ -93,8 +93,8 @@ impl TcpStream {
         Self::connect_at(target, Location::caller())
     }
 
-    #[doc(hidden)]
     /// Connects on behalf of the caller at `site`.
+    #[doc(hidden)]
     pub fn connect_at<T: ToAddresses>(
         target: T,
         site: Site,
@@ -188,9 +188,8 @@ impl TcpStream {
         self.source.get_ref().peer_addr()
     }
 
-    #[doc(hidden)]
     /// Returns whether the loop knows that the peer has closed both directions.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
     }

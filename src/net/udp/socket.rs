@@ -104,8 +104,8 @@ impl UdpSocket {
         Self::bind_at(address, options, Location::caller())
     }
 
-    #[doc(hidden)]
     /// Binds on behalf of the caller at `site`.
+    #[doc(hidden)]
     #[track_caller]
     pub fn bind_at(address: SocketAddr, options: UdpOptions, site: Site) -> io::Result<Self> {
         Self::bind_to(&LoopHandle::current(), address, options, site)

@@ -71,8 +71,8 @@ impl UnixListener {
         Self::bind_at(name, Location::caller())
     }
 
-    #[doc(hidden)]
     /// Binds on behalf of the caller at `site`.
+    #[doc(hidden)]
     #[track_caller]
     pub fn bind_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         let (name, handle) = (name.into(), LoopHandle::current());
@@ -130,15 +130,14 @@ impl UnixListener {
         accept::poll_accept(self, Location::caller(), cx)
     }
 
-    #[doc(hidden)]
     /// Returns whether the next accept waits because of an error that stays.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn is_resting(&self) -> bool {
         self.accepted.is_resting()
     }
 
-    #[doc(hidden)]
     /// Accepts on behalf of the caller at `site`.
+    #[doc(hidden)]
     pub fn accept_at(
         &self,
         site: Site,

@@ -97,8 +97,8 @@ impl UnixStream {
         Self::connect_at(name, Location::caller())
     }
 
-    #[doc(hidden)]
     /// Connects on behalf of the caller at `site`.
+    #[doc(hidden)]
     pub async fn connect_at(name: impl Into<SocketName>, site: Site) -> io::Result<Self> {
         // Before the attempt, whose error would wait for a phase of the loop.
         let handle = LoopHandle::current_for("net::UnixStream::connect", Some(site));
@@ -212,9 +212,8 @@ impl UnixStream {
         })
     }
 
-    #[doc(hidden)]
     /// Returns whether the loop knows that the peer has closed both directions.
-    #[allow(dead_code, reason = "called by the layer for Node only")]
+    #[doc(hidden)]
     pub fn is_hung_up(&self) -> bool {
         self.source.is_hung_up()
     }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::reporter::{self, Reporter};
 use super::thread;
-use super::voice::{self, Voice};
 use super::{Stall, Watchdog};
 use crate::clock::nanoseconds;
 use crate::keeper::Keeper;
@@ -30,7 +30,7 @@ pub(crate) struct Marks {
     thread: Thread,
     thread_name: Option<String>,
     has_stack: bool,
-    voice: Voice,
+    reporter: Reporter,
     /// Returns whether a signal asks for a report, and the loop has not answered.
     pub(super) is_asked: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
@@ -64,7 +64,7 @@ impl Marker {
             thread: Thread::this(),
             thread_name: name.filter(|name| name != "main"),
             has_stack: watchdog.stack,
-            voice: Voice::new(watchdog.then),
+            reporter: Reporter::new(watchdog.then),
             is_asked: OnceLock::new(),
         });
         thread::watch(marks.clone(), nanoseconds(watchdog.limit));
@@ -124,27 +124,27 @@ impl Marker {
         let mut stall = marks.stall(since, what);
         stall.is_over = true;
         stall.report = report();
-        let voice = &marks.voice;
-        voice.speak(voice.lock(), |then| voice::tell(then, stall, |_| ()));
+        let reporter = &marks.reporter;
+        reporter.speak(reporter.lock(), |then| reporter::tell(then, stall, |_| ()));
     }
 }
 
 impl Drop for Marker {
     fn drop(&mut self) {
         thread::forget(&self.0);
-        self.0.voice.wait_for_silence();
+        self.0.reporter.wait_for_silence();
     }
 }
 
 /// The watchdog's side.
 impl Marks {
     /// Tells that the loop has been busy since `since`, unless it is busy no longer.
-    pub(super) fn tell_stall(self: &Arc<Self>, since: u64) {
+    pub(super) fn report_stall(self: &Arc<Self>, since: u64) {
         let what = describe(self.what.load(Ordering::Relaxed), self.site.get());
         let told = self.told_what.lock();
         what.clone_into(&mut told.unwrap_or_else(PoisonError::into_inner));
         // Under the lock, so that the end of the period is told after this.
-        let words = self.voice.lock();
+        let words = self.reporter.lock();
         self.told.store(since, Ordering::SeqCst);
         let is_over = self.since.load(Ordering::SeqCst) != since;
         if is_over && self.take_told(since) {
@@ -152,8 +152,8 @@ impl Marks {
             return;
         }
         let (marks, stall) = (self.clone(), self.stall(since, what));
-        self.voice.speak(words, move |then| {
-            voice::tell(then, stall, |stall| marks.add_stack(stall, since));
+        self.reporter.speak(words, move |then| {
+            reporter::tell(then, stall, |stall| marks.add_stack(stall, since));
         });
     }
 

@@ -178,7 +178,7 @@ fn watch_all() {
             // User code and the reading of a stack take time; loops come and go meanwhile.
             drop(house);
             for (since, marks) in due {
-                marks.tell_stall(since);
+                marks.report_stall(since);
             }
             house = self::house();
         }

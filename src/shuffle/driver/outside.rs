@@ -54,10 +54,14 @@ impl Core {
 
     /// Waits in real time for peers outside of the loop before the clock moves, if the program has
     /// such peers. Returns whether something has arrived.
-    pub(super) fn hears_before_move(&self, shuffled: &Shuffled, timeout: u64) -> io::Result<bool> {
+    pub(super) fn receives_before_move(
+        &self,
+        shuffled: &Shuffled,
+        timeout: u64,
+    ) -> io::Result<bool> {
         let has_peers =
             shuffled.limits.threads == Threads::Allow || !shuffled.outside.borrow().is_empty();
-        Ok(has_peers && self.hears_from_peers(timeout)?)
+        Ok(has_peers && self.receives_from_peers(timeout)?)
     }
 
     /// Checks that no other thread has sent something although that is refused.
@@ -65,14 +69,14 @@ impl Core {
     /// # Panics
     ///
     /// If one has.
-    pub(super) fn refuse_strangers(&self) {
-        let stranger = self.shared().strangers.first();
+    pub(super) fn refuse_foreign_senders(&self) {
+        let stranger = self.shared().foreign_senders.first();
         assert!(stranger.is_none(), "{}", refusal(stranger));
     }
 
     /// Returns what a run that has ended says of other threads that have sent something.
-    pub(crate) fn refused_stranger(&self) -> Option<String> {
-        let stranger = self.shared().strangers.first();
+    pub(crate) fn refused_sender(&self) -> Option<String> {
+        let stranger = self.shared().foreign_senders.first();
         stranger.map(|_| refusal(stranger))
     }
 

@@ -18,6 +18,10 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, GetFileType};
 use super::{FileSystem, Time};
 
 /// Closes a file. The standard library does not report errors of closing.
+///
+/// # Errors
+///
+/// Any OS error of the call.
 pub fn close(file: File) -> io::Result<()> {
     drop(file);
     Ok(())
@@ -109,6 +113,10 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a directory. The parent's access list decides its permissions here.
+///
+/// # Errors
+///
+/// Any OS error of the call.
 pub fn create_dir(path: &Path, _mode: u32) -> io::Result<()> {
     DirBuilder::new().create(path)
 }
@@ -148,11 +156,19 @@ pub(crate) fn read_dir(path: &Path) -> io::Result<ReadDir> {
 }
 
 /// Reads at an offset; the position stays.
+///
+/// # Errors
+///
+/// Any OS error of the call.
 pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     keep_position(file, || file.seek_read(buffer, offset))
 }
 
 /// Writes at an offset; the position stays.
+///
+/// # Errors
+///
+/// Any OS error of the call.
 pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     keep_position(file, || file.seek_write(bytes, offset))
 }
@@ -229,6 +245,10 @@ impl Drop for Held {
 }
 
 /// Opens a file. A directory is no file here, and the error says so.
+///
+/// # Errors
+///
+/// Any OS error of the call.
 pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options
         .open(path)

@@ -13,6 +13,10 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use super::{FileSystem, Time};
 
 /// Closes a file. After `EINTR` the descriptor is closed, so the error is ignored.
+///
+/// # Errors
+///
+/// Any OS error of `close`.
 #[inline]
 pub fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
@@ -178,6 +182,10 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a directory with these permission bits, minus the umask of the process.
+///
+/// # Errors
+///
+/// Any OS error of `mkdir`.
 #[inline]
 pub fn create_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)
@@ -193,12 +201,20 @@ pub fn set_mode(options: &mut OpenOptions, mode: u32, is_synchronous: bool) {
 }
 
 /// Reads at an offset; the position stays.
+///
+/// # Errors
+///
+/// Any OS error of `pread`.
 #[inline]
 pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     FileExt::read_at(file, buffer, offset)
 }
 
 /// Writes at an offset; the position stays.
+///
+/// # Errors
+///
+/// Any OS error of `pwrite`.
 #[inline]
 pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     FileExt::write_at(file, bytes, offset)
@@ -247,6 +263,10 @@ pub fn at_position<R>(_: &File, operation: impl FnOnce() -> R) -> R {
 }
 
 /// Opens a file.
+///
+/// # Errors
+///
+/// Any OS error of `open`.
 #[inline]
 pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)

@@ -55,7 +55,6 @@ pub(crate) fn wait_for_instance(name: &Path) {
 }
 
 /// Waits until the peer has read all that was written, on a thread that may block.
-#[allow(dead_code, reason = "called for the layer for Node only")]
 pub(crate) fn drain(pipe: &OwnedHandle) -> io::Result<()> {
     // SAFETY: the handle is open.
     match unsafe { FlushFileBuffers(pipe.as_raw_handle()) } {

@@ -109,7 +109,6 @@ impl PipeEnd {
     }
 
     /// Returns another handle of the same end.
-    #[allow(dead_code, reason = "called for the layer for Node only")]
     pub(crate) fn duplicate(&self) -> io::Result<OwnedHandle> {
         self.file.try_clone()
     }

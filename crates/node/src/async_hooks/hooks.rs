@@ -222,7 +222,7 @@ impl Hooks {
         let started = without_context(|| {
             check.start(move |_| {
                 if let Some(hooks) = weak.upgrade() {
-                    hooks.tell_destroyed();
+                    hooks.report_destroyed();
                 }
             })
         });
@@ -269,7 +269,7 @@ impl Hooks {
     }
 
     /// Tells of the work that has ended.
-    pub(crate) fn tell_destroyed(&self) {
+    pub(crate) fn report_destroyed(&self) {
         loop {
             let destroyed = self.destroyed.take();
             if destroyed.is_empty() {

@@ -14,7 +14,7 @@ pub(crate) trait Observer {
     fn hear(self: Rc<Self>, token: u8);
 
     /// Called for an error, if [`observe_errors`](super::EventEmitter::observe_errors) was called.
-    fn hear_error(self: Rc<Self>, error: &Error);
+    fn listen_for_error(self: Rc<Self>, error: &Error);
 }
 
 /// What a listener calls.
@@ -52,9 +52,9 @@ impl Target {
 }
 
 /// Passes an error to an observer. The argument of the event is an error.
-pub(super) fn hear_error<A: ?Sized + 'static>(observer: &Rc<dyn Observer>, argument: &A) {
+pub(super) fn listen_for_error<A: ?Sized + 'static>(observer: &Rc<dyn Observer>, argument: &A) {
     type Hear<A> = fn(Rc<dyn Observer>, &A);
-    let hear: Hear<Error> = |observer, error| observer.hear_error(error);
+    let hear: Hear<Error> = |observer, error| observer.listen_for_error(error);
     let hear: &dyn Any = &hear;
     let hear = hear.downcast_ref::<Hear<A>>();
     hear.expect("the key contains the argument type")(observer.clone(), argument);

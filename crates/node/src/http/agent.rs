@@ -515,7 +515,7 @@ impl Agent {
         }
         pooled.set_request(None);
         self.remove_busy(pooled);
-        pooled.hear_errors();
+        pooled.listen_for_errors();
         pool.add_free(pooled);
     }
 

@@ -375,7 +375,7 @@ impl ClientRequest {
         let delay = delay.into();
         match self.pooled() {
             Some(pooled) => {
-                self.hear_timeout(&pooled);
+                self.listen_for_timeout(&pooled);
                 set_timeout_when_connected(pooled.socket(), delay);
             }
             None => {
@@ -466,7 +466,7 @@ impl ClientRequest {
         self.message.sending().abandon();
     }
 
-    fn hear_timeout(&self, pooled: &Rc<Pooled>) {
+    fn listen_for_timeout(&self, pooled: &Rc<Pooled>) {
         if self.state.on_timeout.get().is_some() {
             return;
         }

@@ -557,7 +557,7 @@ impl Observer for Connection {
         }
     }
 
-    fn hear_error(self: Rc<Self>, error: &Error) {
+    fn listen_for_error(self: Rc<Self>, error: &Error) {
         self.failed(error.clone(), 0, Vec::new());
     }
 }

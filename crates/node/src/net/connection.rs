@@ -77,8 +77,8 @@ macro_rules! impl_ref {
     };
 }
 
-/// Implements the methods of [`Connection`] that all streams of [`phaseloop::net`] share: all but the
-/// addresses.
+/// Implements the methods of [`Connection`] that all streams of [`phaseloop::net`] share: all but
+/// the addresses.
 macro_rules! connection_of_stream {
     () => {
         fn poll_read(

@@ -20,8 +20,8 @@ const HOUR: u64 = 3_600_000_000_000;
 ///
 /// A sample is the time between two firings, in nanoseconds. It includes the resolution, and a
 /// block of the loop is one sample, however long it is: a loop that is blocked for one second of
-/// two shows a small 99th percentile. [`Metrics::delay`](phaseloop::observe::Metrics::delay) needs no
-/// timer and has neither fault.
+/// two shows a small 99th percentile. [`Metrics::delay`](phaseloop::observe::Metrics::delay) needs
+/// no timer and has neither fault.
 ///
 /// # Panics
 ///

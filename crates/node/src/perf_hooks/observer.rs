@@ -82,7 +82,7 @@ impl PerformanceObserver {
         let entries = get_entries_by_type(entry_type);
         self.0.buffer.borrow_mut().extend(entries);
         node.observers.add(&self.0);
-        node.observers.tell_later(&node, &self.0);
+        node.observers.report_later(&node, &self.0);
     }
 
     /// Observes entries of these types, in place of those before. JavaScript: `observer.observe({
@@ -185,13 +185,13 @@ impl Observers {
         for observer in &*self.list.borrow() {
             if observer.types.borrow().contains(&entry.entry_type) {
                 observer.buffer.borrow_mut().push(entry.clone());
-                self.tell_later(node, observer);
+                self.report_later(node, observer);
             }
         }
     }
 
     /// Tells an observer in the next check phase.
-    fn tell_later(&self, node: &Rc<Node>, observer: &Rc<Observing>) {
+    fn report_later(&self, node: &Rc<Node>, observer: &Rc<Observing>) {
         let mut pending = self.pending.borrow_mut();
         if !pending.iter().any(|other| Rc::ptr_eq(other, observer)) {
             pending.push(observer.clone());

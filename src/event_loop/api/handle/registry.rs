@@ -152,13 +152,13 @@ impl Header {
     }
 
     /// Adds a waiter for the close.
-    pub(super) fn tell_of_close(&self, who: OnClose) {
+    pub(super) fn report_close(&self, who: OnClose) {
         let on_close = self.on_close.get_or_init(Box::default);
         on_close.borrow_mut().push_back(who);
     }
 
     /// Returns whether a waiter for the close has this waker.
-    pub(super) fn tells_of_close(&self, waker: &Waker) -> bool {
+    pub(super) fn reports_close(&self, waker: &Waker) -> bool {
         let is_known =
             |entry: &OnClose| matches!(entry, OnClose::Wake(known) if known.will_wake(waker));
         self.on_close
@@ -167,7 +167,7 @@ impl Header {
     }
 
     /// Takes the next waiter for the close.
-    pub(crate) fn next_to_tell(&self) -> Option<OnClose> {
+    pub(crate) fn next_to_report(&self) -> Option<OnClose> {
         self.on_close.get()?.borrow_mut().pop_front()
     }
 

@@ -112,7 +112,7 @@ impl Pooled {
     }
 
     /// Drops a free socket that fails.
-    pub(super) fn hear_errors(self: &Rc<Self>) {
+    pub(super) fn listen_for_errors(self: &Rc<Self>) {
         let pooled = self.clone();
         let listener = self.socket.once(ERROR, move |_| {
             pooled.on_error.set(None);

@@ -115,7 +115,7 @@ impl ClientRequest {
         let hears = self.timeout().is_some() || self.state.agent.timeout().is_some();
         if hears || self.state.hears_timeouts.get() {
             self.state.hears_timeouts.set(true);
-            self.hear_timeout(pooled);
+            self.listen_for_timeout(pooled);
         }
         self.message.sending().attach(Rc::new(socket.clone()));
     }
@@ -290,19 +290,19 @@ impl ClientRequest {
         if incoming.upgrade() || self.method() == "CONNECT" {
             incoming.set_upgrade(true);
             exchange.response.replace(Some(incoming));
-            self.tell_parser(Parser::upgrade);
+            self.notify_parser(Parser::upgrade);
         } else if is_preliminary(&incoming) {
             self.informed(&incoming);
-            self.tell_parser(Parser::skip_body);
+            self.notify_parser(Parser::skip_body);
         } else {
             self.responded(&incoming, keeps_alive);
             if self.method() == "HEAD" {
-                self.tell_parser(Parser::skip_body);
+                self.notify_parser(Parser::skip_body);
             }
         }
     }
 
-    fn tell_parser(&self, what: impl FnOnce(&mut Parser)) {
+    fn notify_parser(&self, what: impl FnOnce(&mut Parser)) {
         if let Some(parser) = &mut *self.exchange().parser.borrow_mut() {
             what(parser);
         }

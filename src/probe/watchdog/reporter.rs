@@ -1,8 +1,8 @@
-//! Tells the stalls of one loop in order, on whichever thread finds the voice silent.
+//! Serializes the stall reports of one loop: whichever thread finds no report in progress prints.
 //!
 //! The names of a stack are read from the debug information of the program, which may take longer
-//! than the stall. The loop does not wait for that: what it has to tell is told by the thread that
-//! speaks, after what that thread tells now.
+//! than the stall. The loop does not wait for that: the thread that prints a report prints the
+//! next one of the loop, too.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,13 +12,13 @@ use std::time::Duration;
 use super::{Listener, Stall};
 use crate::stderr;
 
-/// How long the end of a loop waits for what is being told of it.
+/// How long the end of a loop waits for its last report.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// What there is to tell of one loop.
-pub(super) struct Voice {
+/// The reports of one loop.
+pub(super) struct Reporter {
     words: Mutex<Words>,
-    /// Tells that the voice is silent.
+    /// Notified when no report is in progress.
     silence: Condvar,
 }
 
@@ -28,10 +28,10 @@ pub(super) struct Words {
     is_spoken: bool,
 }
 
-/// Tells one stall, to a listener or on standard error.
+/// Reports one stall, to a listener or on standard error.
 type Word = Box<dyn FnOnce(&mut Option<Listener>) + Send>;
 
-impl Voice {
+impl Reporter {
     pub(super) fn new(then: Option<Listener>) -> Self {
         Self {
             words: Mutex::new(Words {
@@ -108,20 +108,20 @@ pub(super) fn tell(
 
 #[cfg(test)]
 mod tests {
-    use super::Voice;
+    use super::Reporter;
     use std::sync::{Arc, Mutex, mpsc};
     use std::thread;
 
     #[test]
     fn what_is_told_meanwhile_is_told_by_the_thread_that_speaks() {
-        let voice = Arc::new(Voice::new(None));
+        let reporter = Arc::new(Reporter::new(None));
         let (said, heard) = mpsc::channel();
         let (go, wait) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
         let speaker = thread::spawn({
-            let (voice, said) = (voice.clone(), said.clone());
+            let (reporter, said) = (reporter.clone(), said.clone());
             move || {
-                voice.speak(voice.lock(), move |_| {
+                reporter.speak(reporter.lock(), move |_| {
                     begun.send(()).unwrap();
                     wait.recv().unwrap();
                     said.send(("first", thread::current().id())).unwrap();
@@ -129,12 +129,12 @@ mod tests {
             }
         });
         has_begun.recv().unwrap();
-        voice.speak(voice.lock(), move |_| {
+        reporter.speak(reporter.lock(), move |_| {
             said.send(("second", thread::current().id())).unwrap();
         });
         assert!(heard.try_recv().is_err(), "the caller does not wait");
         go.send(()).unwrap();
-        voice.wait_for_silence();
+        reporter.wait_for_silence();
         let heard: Vec<_> = heard.iter().collect();
         let id = speaker.thread().id();
         assert_eq!(heard, [("first", id), ("second", id)]);
@@ -145,9 +145,9 @@ mod tests {
     fn the_listener_is_lent_to_each_word() {
         let count = Arc::new(Mutex::new(0));
         let counter = count.clone();
-        let voice = Voice::new(Some(Box::new(move |_| *counter.lock().unwrap() += 1)));
+        let reporter = Reporter::new(Some(Box::new(move |_| *counter.lock().unwrap() += 1)));
         for _ in 0..2 {
-            voice.speak(voice.lock(), |then| assert!(then.is_some()));
+            reporter.speak(reporter.lock(), |then| assert!(then.is_some()));
         }
         assert_eq!(*count.lock().unwrap(), 0);
     }

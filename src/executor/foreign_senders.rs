@@ -1,4 +1,4 @@
-//! Other threads that send to a loop whose runs must be repeatable.
+//! Rejects messages from other threads on a loop whose runs must be repeatable.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +6,12 @@ use std::thread;
 
 /// The first other thread that has sent something, if that is refused.
 #[derive(Default)]
-pub(crate) struct Strangers {
+pub(crate) struct ForeignSenders {
     are_refused: AtomicBool,
     first: OnceLock<String>,
 }
 
-impl Strangers {
+impl ForeignSenders {
     /// Refuses sends of other threads from now on.
     pub(crate) fn refuse(&self) {
         self.are_refused.store(true, Ordering::Relaxed);
