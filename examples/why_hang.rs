@@ -70,10 +70,7 @@ fn report_on_signal() -> io::Result<()> {
 fn watch(remote: Remote, enough: oneshot::Sender<()>) {
     std::thread::sleep(Duration::from_millis(100));
     #[cfg(unix)]
-    {
-        use rustix::process::{Signal, getpid, kill_process};
-        kill_process(getpid(), Signal::USR1).expect("the signal is caught");
-    }
+    raise().expect("the signal is caught");
     std::thread::sleep(Duration::from_millis(100));
     let ask = || eprintln!("another thread:\n{}", LoopHandle::current().report());
     // An error means that the loop has ended already.
@@ -102,4 +99,10 @@ fn main() -> io::Result<()> {
     let ended = phaseloop::run(order);
     println!("{}", ended.expect_err("no order comes"));
     Ok(())
+}
+
+#[cfg(unix)]
+fn raise() -> io::Result<()> {
+    use rustix::process::{Signal, getpid, kill_process};
+    Ok(kill_process(getpid(), Signal::USR1)?)
 }

@@ -394,7 +394,7 @@ fn recorder_knows_who_queued_ticks_microtasks_immediates_and_jobs() {
         "job"
     );
     assert!(
-        is_known(What::Callback, Some(Keeper::Queued), start + 9),
+        is_known(What::Callback, Some(Keeper::Queued), start + 6),
         "awaited phase"
     );
 }

@@ -22,8 +22,8 @@ use std::time::Instant;
 
 use table::{Groups, Table};
 
-/// The binaries with tests on the paused clock.
-const BINARIES: [&str; 4] = ["loop", "net", "node", "time"];
+/// The binaries with tests on the paused clock, of all packages of the workspace.
+const BINARIES: [&str; 5] = ["bridges", "loop", "net", "node", "time"];
 
 /// How many processes run at once, for each core: some tests wait in real time.
 const PROCESSES_PER_CORE: usize = 3;
@@ -185,7 +185,8 @@ fn shuffled_tests(output: &Output) -> impl Iterator<Item = String> {
     threads.collect::<Vec<_>>().into_iter()
 }
 
-/// Builds a test binary and returns its path.
+/// Builds a test binary and returns its path. With the features of the whole workspace, so that what
+/// `cargo test --workspace` has built is not built again.
 fn executable(name: &str) -> String {
     let build = Command::new(env!("CARGO"))
         .args([
@@ -193,6 +194,7 @@ fn executable(name: &str) -> String {
             "--quiet",
             "--no-run",
             "--message-format=json",
+            "--workspace",
             "--test",
             name,
         ])

@@ -57,7 +57,7 @@ fn serde_json_reads_what_a_recorder_writes() {
     let events = trace["traceEvents"].as_array().unwrap();
     let is_named = |event: &serde_json::Value| {
         let name = event["name"].as_str();
-        name.is_some_and(|name| name.contains(&all))
+        name.is_some_and(|name| name.contains(&format!("{all:?}")))
     };
     assert!(events.iter().any(is_named));
     let mut page = Vec::new();
