@@ -162,7 +162,13 @@ struct Inner {
     reading: Reading,
     /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
+    /// Whether the close that was emitted last, or the next one, is due to an error.
     had_error: Cell<bool>,
+    /// Whether a connect of the connected socket would succeed.
+    connects_twice: Cell<bool>,
+    /// The number of lookups of addresses that wait for their tick, also for a connect that was
+    /// stopped since then.
+    lookups: Rc<Cell<u32>>,
     /// Whether the close resets the connection.
     resets: Cell<bool>,
     /// Whether small writes leave at once.
@@ -418,7 +424,8 @@ impl Source<Vec<u8>> for Inner {
             opening.abort();
         }
         let had_handle = connection.is_some() || was_connecting;
-        self.had_error.set(error.is_some() && had_handle);
+        let had_error = error.is_some() && had_handle;
+        self.had_error.set(had_error);
         let idle = self.idle.take();
         if let Some(idle) = idle {
             idle.close();
@@ -426,15 +433,18 @@ impl Source<Vec<u8>> for Inner {
         match (duplex, connection) {
             (Some(duplex), Some((connection, number))) => {
                 let this = self.clone();
-                let closed = move || this.in_frame(|| this.closed(&duplex, number));
+                let closed = move || this.in_frame(|| this.closed(&duplex, number, had_error));
                 self.in_frame(|| connection.close().then(closed));
             }
-            (Some(duplex), None) if was_connecting => self.in_frame(|| {
-                in_callbacks(async move {
-                    phase::closing().await;
-                    duplex.emit_close();
+            (Some(duplex), None) if was_connecting => {
+                let this = self.clone();
+                self.in_frame(|| {
+                    in_callbacks(async move {
+                        phase::closing().await;
+                        this.emit_close(&duplex, had_error);
+                    });
                 });
-            }),
+            }
             _ => {}
         }
         done.pass(error);
@@ -447,10 +457,16 @@ impl Source<Vec<u8>> for Inner {
 impl Inner {
     /// Handles the close of the connection with this number: what has waited for it is cancelled
     /// first, as libuv does.
-    fn closed(&self, duplex: &Duplex<Vec<u8>, Vec<u8>>, number: u32) {
+    fn closed(&self, duplex: &Duplex<Vec<u8>, Vec<u8>>, number: u32, had_error: bool) {
         if self.slot.has_writers() {
             run_as_callback(|| self.slot.cancel(number));
         }
+        self.emit_close(duplex, had_error);
+    }
+
+    /// Emits 'close' for one of the connections: the socket may have connected and closed again.
+    fn emit_close(&self, duplex: &Duplex<Vec<u8>, Vec<u8>>, had_error: bool) {
+        self.had_error.set(had_error);
         duplex.emit_close();
     }
 }
