@@ -1,4 +1,5 @@
 //! Socket operations that `std` and `socket2` do not offer.
+#![allow(unsafe_code, reason = "a datagram socket loses its peer by a call")]
 
 mod options;
 
@@ -59,7 +60,18 @@ pub(crate) fn listen(socket: &Socket, backlog: i32) -> io::Result<()> {
 /// Takes the peer of a connected datagram socket off.
 pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
     #[cfg(unix)]
-    return Ok(rustix::net::connect_unspec(socket)?);
+    {
+        use std::os::fd::AsRawFd;
+        // SAFETY: integers only, for which zero is a value.
+        let mut nowhere: libc::sockaddr = unsafe { std::mem::zeroed() };
+        nowhere.sa_family = libc::AF_UNSPEC as _;
+        let length = size_of::<libc::sockaddr>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the address has `length` bytes.
+        match unsafe { libc::connect(socket.as_raw_fd(), &nowhere, length) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
     #[cfg(not(unix))]
     socket.connect((Ipv4Addr::UNSPECIFIED, 0))
 }

@@ -34,7 +34,7 @@ impl Workload {
         }
     }
 
-    /// Whether `phaseloop::node::http` has it; hyper runs on `phaseloop`.
+    /// Whether `phaseloop_node::http` has it; hyper runs on `phaseloop`.
     fn is_http(&self) -> bool {
         matches!(
             self.kind,

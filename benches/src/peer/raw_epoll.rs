@@ -13,7 +13,7 @@ use crate::workload::sockets::{
     BUFFER, DATAGRAM, DATAGRAMS_PER_CALL, announced_datagrams, announced_listener,
 };
 
-/// What `phaseloop::node::http` answers to a GET, as long to the byte.
+/// What `phaseloop_node::http` answers to a GET, as long to the byte.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
     Connection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 13\r\n\r\nHello, world!";
 

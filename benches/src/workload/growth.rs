@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use phaseloop::node::Deferred;
+use phaseloop_node::Deferred;
 
 use super::sockets::announced_listener;
 use crate::meter::{Meter, Reading};

@@ -31,7 +31,7 @@ impl Lane for Ticks {
 
 impl Lane for Microtasks {
     fn queue(closure: impl FnOnce() + 'static) {
-        phaseloop::node::queue_microtask(closure);
+        phaseloop_node::queue_microtask(closure);
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn set_timeout(n: u64) -> Reading {
     Phaseloop::default().run(async move {
         let meter = Meter::start();
         for _ in 0..n {
-            phaseloop::node::clear_timeout(&phaseloop::node::set_timeout(100, || ()));
+            phaseloop_node::clear_timeout(&phaseloop_node::set_timeout(100, || ()));
         }
         meter.stop()
     })

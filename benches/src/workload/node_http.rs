@@ -1,14 +1,14 @@
-//! `phaseloop::node::http`, written as one writes it for Node: what `peers/node.mjs` does, call by
+//! `phaseloop_node::http`, written as one writes it for Node: what `peers/node.mjs` does, call by
 //! call.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use phaseloop::node::http::{IncomingMessage, Server, ServerResponse, create_server};
-use phaseloop::node::net::CONNECTION;
-use phaseloop::node::stream::{CLOSE, Readable};
-use phaseloop::node::{Emitter, process, run, set_timeout};
+use phaseloop_node::http::{IncomingMessage, Server, ServerResponse, create_server};
+use phaseloop_node::net::CONNECTION;
+use phaseloop_node::stream::{CLOSE, Readable};
+use phaseloop_node::{Emitter, process, run, set_timeout};
 
 use super::http::{BODY, CHUNK, CHUNKS, LONG};
 use super::sockets::announce;

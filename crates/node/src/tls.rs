@@ -117,7 +117,7 @@ pub(super) fn connect_socket(
             let message = format!("{name} is no name of a host");
             return Err(Error::with_code("ERR_INVALID_ARG_VALUE", message));
         };
-        let connection = open_connection(address, site).await?;
+        let connection = open_connection(address, site, Rc::default()).await?;
         let stream = TlsStream::client(connection, &context, server)?;
         stream.shake_hands().await?;
         let stream: Box<dyn Connection> = Box::new(stream);

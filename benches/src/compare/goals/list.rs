@@ -31,7 +31,7 @@ const fn figure(workload: &'static str, figure: Figure, bound: Bound) -> Goal {
     goal(workload, Measure::Figure(figure), bound)
 }
 
-/// A goal of `phaseloop::node::http`.
+/// A goal of `phaseloop_node::http`.
 const fn node_http(workload: &'static str, of: Figure, bound: Bound) -> Goal {
     Goal {
         runtime: "phaseloop-node",

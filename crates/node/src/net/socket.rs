@@ -31,7 +31,7 @@ use super::connection::Connection;
 use super::slot::Slot;
 use crate::abort::AbortController;
 use crate::async_hooks::Kept;
-use crate::callback_futures::{in_callbacks, run_as_callback};
+use crate::callback_futures::run_as_callback;
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
@@ -39,7 +39,8 @@ use crate::site::Site;
 use crate::stream::{Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable};
 use crate::timers::Timeout;
 use phaseloop::extension::frame::Frame;
-use phaseloop::phase;
+use phaseloop::time::Timer;
+use phaseloop::{Close, LoopHandle};
 
 /// The socket is connected. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
@@ -162,7 +163,13 @@ struct Inner {
     reading: Reading,
     /// Whether the socket does not keep the loop alive.
     is_unreferenced: Cell<bool>,
+    /// Whether the close that was emitted last, or the next one, is due to an error.
     had_error: Cell<bool>,
+    /// Whether a connect of the connected socket would succeed.
+    connects_twice: Cell<bool>,
+    /// The number of lookups of addresses that wait for their tick, also for a connect that was
+    /// stopped since then.
+    lookups: Rc<Cell<u32>>,
     /// Whether the close resets the connection.
     resets: Cell<bool>,
     /// Whether small writes leave at once.
@@ -418,24 +425,21 @@ impl Source<Vec<u8>> for Inner {
             opening.abort();
         }
         let had_handle = connection.is_some() || was_connecting;
-        self.had_error.set(error.is_some() && had_handle);
+        let had_error = error.is_some() && had_handle;
+        self.had_error.set(had_error);
         let idle = self.idle.take();
         if let Some(idle) = idle {
             idle.close();
         }
-        match (duplex, connection) {
-            (Some(duplex), Some((connection, number))) => {
-                let this = self.clone();
-                let closed = move || this.in_frame(|| this.closed(&duplex, number));
-                self.in_frame(|| connection.close().then(closed));
-            }
-            (Some(duplex), None) if was_connecting => self.in_frame(|| {
-                in_callbacks(async move {
-                    phase::closing().await;
-                    duplex.emit_close();
-                });
-            }),
-            _ => {}
+        let close = match connection {
+            Some((connection, number)) => Some((connection.close(), number)),
+            None if was_connecting => close_of_nothing().map(|close| (close, 0)),
+            None => None,
+        };
+        if let Some((duplex, (close, number))) = duplex.zip(close) {
+            let this = self.clone();
+            let closed = move || this.in_frame(|| this.closed(&duplex, number, had_error));
+            self.in_frame(|| close.then(closed));
         }
         done.pass(error);
         if let Some(owner) = self.owner.take() {
@@ -446,13 +450,23 @@ impl Source<Vec<u8>> for Inner {
 
 impl Inner {
     /// Handles the close of the connection with this number: what has waited for it is cancelled
-    /// first, as libuv does.
-    fn closed(&self, duplex: &Duplex<Vec<u8>, Vec<u8>>, number: u32) {
-        if self.slot.has_writers() {
+    /// first, as libuv does. The number of a socket that was connecting is 0.
+    fn closed(&self, duplex: &Duplex<Vec<u8>, Vec<u8>>, number: u32, had_error: bool) {
+        if self.slot.has_writers() && number > 0 {
             run_as_callback(|| self.slot.cancel(number));
         }
+        // Another connection may have been closed since then.
+        self.had_error.set(had_error);
         duplex.emit_close();
     }
+}
+
+/// Returns the close of a handle that does nothing: the close of a socket that has no connection
+/// keeps its place among those of other handles, the latest first.
+// Rule R103.
+fn close_of_nothing() -> Option<Close> {
+    let event_loop = LoopHandle::try_current()?;
+    Some(Timer::new(&event_loop).close())
 }
 
 impl Default for Socket {

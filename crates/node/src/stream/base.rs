@@ -469,6 +469,8 @@ impl Base {
             self.set_errored(error);
         }
         self.closed.set(true);
+        // A socket that connects before the tick has a handle then, but had none here.
+        let emits_close = self.emits_close.get();
         self.tick(move |base| {
             let abandoned = Abandoned(base);
             if let Some(error) = &error {
@@ -476,7 +478,7 @@ impl Base {
             }
             std::mem::forget(abandoned);
             base.close_emitted.set(true);
-            if base.emits_close.get() {
+            if emits_close {
                 base.emit_close();
             }
         });

@@ -179,7 +179,7 @@ fn on_loop(
 ) -> u32 {
     let (listener, client) = client(amount);
     let over_in_time = Instant::now() + amount.time + Duration::from_millis(100);
-    let mut event_loop = builder.build().expect("a loop");
+    let event_loop = builder.build().expect("a loop");
     event_loop.block_on(async move {
         let listener = phaseloop::net::TcpListener::from_std(listener).expect("a listener");
         let is_over = Rc::new(Cell::new(false));

@@ -1,10 +1,11 @@
 //! The connecting of a socket.
 
 use std::panic::Location;
+use std::rc::Rc;
 
-use super::opening::{deferred, open};
-use super::{CONNECT, READY, Socket};
-use crate::abort::AbortController;
+use super::opening::{already, deferred, open, tick};
+use super::{CONNECT, Inner, READY, Socket};
+use crate::abort::{AbortController, AbortSignal};
 use crate::callback_futures::in_callbacks;
 use crate::error::Error;
 use crate::events::Emitter as _;
@@ -12,6 +13,7 @@ use crate::net::address::Address;
 use crate::net::connection::Connection;
 use crate::site::Site;
 use phaseloop::extension::frame::Frame;
+use phaseloop::phase;
 use phaseloop::task::next_tick;
 
 impl Socket {
@@ -20,7 +22,10 @@ impl Socket {
     /// `socket.connect(port, host)`.
     ///
     /// The connection to an IP address begins on the next tick. A socket that is destroyed before
-    /// never reaches its peer. A second call while the socket connects is the error `EALREADY`.
+    /// never reaches its peer. A second call while the socket connects is the error `EALREADY`, also
+    /// if the socket was destroyed between both calls, but the tick of the first has not run. A call
+    /// while the socket is connected is the error `EISCONN`. Linux accepts the first such call of a
+    /// TCP client, and [`CONNECT`] is emitted again.
     ///
     /// # Panics
     ///
@@ -54,7 +59,8 @@ impl Socket {
     /// Connects the socket for a line of the program.
     #[track_caller]
     pub(crate) fn connect_at(&self, address: Address, site: Site) {
-        self.connect_by(site, open(address, site));
+        let lookups = self.inner.lookups.clone();
+        self.connect_by(site, open(address, site, lookups));
     }
 
     /// Connects the socket with the connection that `opening` opens, for a line of the program. The
@@ -67,13 +73,13 @@ impl Socket {
     ) {
         let socket = self.clone();
         if self.connecting() {
-            let error = Error::with_code("EALREADY", "connect EALREADY");
-            return next_tick(move || socket.destroy(Some(error)));
+            return next_tick(move || socket.destroy(Some(already())));
+        }
+        if self.inner.is_open() {
+            return self.connect_open();
         }
         self.duplex.undestroy();
-        let controller = AbortController::new();
-        let signal = controller.signal();
-        self.inner.opening.replace(Some(controller));
+        let signal = self.inner.begin();
         self.inner.site.set(Some(site));
         self.inner.resets.set(false);
         self.inner.frame.set_frame(Frame::captured());
@@ -94,11 +100,56 @@ impl Socket {
         let opening = self.inner.opening.take();
         drop(opening);
         self.open(connection);
+        let (_, peer) = self.inner.addresses.get();
+        // The kernel keeps the state "connecting" until the next `connect`, which returns success.
+        let connects_twice = cfg!(any(target_os = "linux", target_os = "android"));
+        self.inner
+            .connects_twice
+            .set(connects_twice && peer.is_some());
+        self.announce();
+    }
+
+    fn announce(&self) {
         self.inner.is_active();
         self.emitter().emit(CONNECT, ());
         self.emitter().emit(READY, ());
         if !self.readable().is_paused() {
             self.readable().read_size(0);
         }
+    }
+
+    /// Connects a socket that is connected. It keeps its connection.
+    fn connect_open(&self) {
+        let (socket, signal) = (self.clone(), self.inner.begin());
+        in_callbacks(async move {
+            let accepts = socket.inner.connects_twice.replace(false);
+            let connecting = signal.guard(async {
+                tick(&Rc::default()).await;
+                if accepts {
+                    phase::poll().await;
+                }
+            });
+            if connecting.await.is_err() {
+                return;
+            }
+            if accepts {
+                let opening = socket.inner.opening.take();
+                drop(opening);
+                socket.announce();
+            } else {
+                let error = Error::with_code("EISCONN", "connect EISCONN");
+                socket.destroy(Some(error));
+            }
+        });
+    }
+}
+
+impl Inner {
+    /// Makes the socket a connecting one. The signal stops it.
+    fn begin(&self) -> AbortSignal {
+        let controller = AbortController::new();
+        let signal = controller.signal();
+        self.opening.replace(Some(controller));
+        signal
     }
 }

@@ -19,11 +19,16 @@ use phaseloop::net::{TcpStream, lookup_host};
 use phaseloop::phase;
 use phaseloop::task::next_tick;
 
-pub(crate) async fn open(address: Address, site: Site) -> Result<Box<dyn Connection>, Error> {
+/// Opens a connection. `lookups` is for [`tick`].
+pub(crate) async fn open(
+    address: Address,
+    site: Site,
+    lookups: Rc<Cell<u32>>,
+) -> Result<Box<dyn Connection>, Error> {
     let (host, port) = match address {
-        Address::Socket(address) => return open_address(address, site).await,
+        Address::Socket(address) => return open_address(address, site, &lookups).await,
         Address::Host(host, port) => match host.parse::<IpAddr>() {
-            Ok(ip) => return open_address((ip, port).into(), site).await,
+            Ok(ip) => return open_address((ip, port).into(), site, &lookups).await,
             Err(_) => (host, port),
         },
         Address::Port(port) => ("localhost".to_owned(), port),
@@ -38,16 +43,33 @@ pub(crate) async fn open(address: Address, site: Site) -> Result<Box<dyn Connect
 }
 
 /// Connects to an address. Its lookup takes a tick, as in Node.
-async fn open_address(address: SocketAddr, site: Site) -> Result<Box<dyn Connection>, Error> {
-    tick().await;
+async fn open_address(
+    address: SocketAddr,
+    site: Site,
+    lookups: &Rc<Cell<u32>>,
+) -> Result<Box<dyn Connection>, Error> {
+    let is_second = lookups.get() > 0;
+    tick(lookups).await;
+    if is_second {
+        // In Node, the lookup of a connect that was stopped connects the socket all the same.
+        return Err(already());
+    }
     opened(deferred(TcpStream::connect_at(address, site)).await)
 }
 
-/// Waits for the next tick.
-async fn tick() {
+/// The error of a connect of a socket that connects.
+pub(super) fn already() -> Error {
+    Error::with_code("EALREADY", "connect EALREADY")
+}
+
+/// Waits for the next tick. `lookups` counts those that have not come, also if the future is
+/// dropped.
+pub(super) async fn tick(lookups: &Rc<Cell<u32>>) {
     let state = Rc::new((Cell::new(false), Cell::new(None::<Waker>)));
-    let ticked = state.clone();
+    let (ticked, lookups) = (state.clone(), lookups.clone());
+    lookups.set(lookups.get() + 1);
     next_tick(move || {
+        lookups.set(lookups.get() - 1);
         ticked.0.set(true);
         if let Some(waker) = ticked.1.take() {
             waker.wake();

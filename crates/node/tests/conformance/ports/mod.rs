@@ -73,6 +73,7 @@ mod readline;
 mod small_modules;
 mod sockets;
 mod sockets_again;
+mod sockets_reentrant;
 mod streams;
 mod surface;
 mod timers;
@@ -96,6 +97,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     io::PORTS,
     sockets::PORTS,
     sockets_again::PORTS,
+    sockets_reentrant::PORTS,
     errors::PORTS,
     exit::PORTS,
     events::PORTS,
