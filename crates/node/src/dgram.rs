@@ -6,6 +6,7 @@
 //! ```
 
 mod connect;
+mod sending;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,7 +16,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::connect::CONNECT;
-use super::abort::AbortController;
+use super::abort::{AbortController, AbortSignal};
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
 use super::error::Error;
@@ -136,8 +137,15 @@ type Queued = Box<dyn FnOnce()>;
 
 struct Bound {
     socket: Rc<UdpSocket>,
-    /// Stops receiving.
+    /// Stops receiving, and the sends that wait.
     controller: AbortController,
+}
+
+impl Bound {
+    /// Returns the socket, and the signal of its close.
+    fn to_send(&self) -> (Rc<UdpSocket>, AbortSignal) {
+        (self.socket.clone(), self.controller.signal())
+    }
 }
 
 impl Socket {
@@ -339,8 +347,9 @@ impl Socket {
     }
 
     /// Sends a datagram as [`send`](Self::send) does. `callback` is called with the size or the
-    /// error, on a tick after the kernel accepted the datagram. A close before that drops the
-    /// datagram and the callback.
+    /// error, on a tick after the kernel accepted the datagram. A close before the
+    /// kernel was asked drops the datagram and the callback; a close while the kernel has no room
+    /// is the error `ECANCELED`.
     ///
     /// # Panics
     ///
@@ -373,65 +382,6 @@ impl Socket {
         } else {
             self.enqueue(move || this.send_at(bytes, to, callback, site));
         }
-    }
-
-    fn send_now(&self, bytes: Vec<u8>, to: SocketAddr, callback: Option<Sent>) {
-        let bound = self.inner.bound.borrow();
-        let socket = bound.as_ref().map(|bound| bound.socket.clone());
-        drop(bound);
-        let Some(socket) = socket else {
-            // The socket was closed before this tick.
-            return;
-        };
-        let sent = if self.inner.waiting.get() > 0 {
-            Err(io::ErrorKind::WouldBlock.into())
-        } else {
-            self.try_send(&socket, &bytes, to)
-        };
-        match sent {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.send_when_writable(socket, bytes, to, callback);
-            }
-            sent => {
-                if let Some(callback) = callback {
-                    let sent = sent.map_err(|error| Error::of_address(error, "send", to));
-                    next_tick(move || callback(sent));
-                }
-            }
-        }
-    }
-
-    /// Sends without waiting. A connected socket sends without an address: some platforms reject an
-    /// address on a connected socket (`EISCONN`).
-    fn try_send(&self, socket: &UdpSocket, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
-        if self.inner.peer.get().is_some() {
-            socket.try_send(bytes)
-        } else {
-            socket.try_send_to(bytes, to)
-        }
-    }
-
-    /// Sends in the poll phase in which the socket is writable, after the sends that already wait.
-    fn send_when_writable(
-        &self,
-        socket: Rc<UdpSocket>,
-        bytes: Vec<u8>,
-        to: SocketAddr,
-        callback: Option<Sent>,
-    ) {
-        let this = self.clone();
-        self.inner.waiting.set(self.inner.waiting.get() + 1);
-        in_callbacks(async move {
-            let sent = if this.inner.peer.get().is_some() {
-                socket.send(&bytes).await
-            } else {
-                socket.send_to(&bytes, to).await
-            };
-            this.inner.waiting.set(this.inner.waiting.get() - 1);
-            if let Some(callback) = callback {
-                callback(sent.map_err(|error| Error::of_address(error, "send", to)));
-            }
-        });
     }
 
     /// Queues `f` until the socket is bound. A failed bind drops it.

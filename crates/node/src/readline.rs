@@ -93,7 +93,7 @@ pub fn create_interface(input: &Readable<Vec<u8>>) -> Interface {
         output: RefCell::default(),
         splitter: RefCell::default(),
         prompt: RefCell::new("> ".to_owned()),
-        question: RefCell::default(),
+        question: Rc::default(),
         is_paused: Cell::new(false),
         is_closed: Cell::new(false),
         on_input: RefCell::default(),
@@ -149,7 +149,7 @@ struct Inner {
     output: RefCell<Option<Writable<Vec<u8>>>>,
     splitter: RefCell<LineSplitter>,
     prompt: RefCell<String>,
-    question: RefCell<Option<Question>>,
+    question: Rc<RefCell<Option<Question>>>,
     is_paused: Cell<bool>,
     is_closed: Cell<bool>,
     /// The listeners on the input, until the close.
@@ -166,7 +166,22 @@ struct Question {
     /// The prompt before the question.
     prompt: String,
     /// The signal that cancels the question.
-    abort: Option<(AbortSignal, AbortListener)>,
+    abort: Option<Abort>,
+}
+
+/// What cancels a question.
+struct Abort {
+    signal: AbortSignal,
+    listener: AbortListener,
+    /// Returns whether the abort has an effect also when the interface is closed: it rejects the
+    /// promise of the answer.
+    is_awaited: Box<dyn Fn() -> bool>,
+}
+
+impl Abort {
+    fn off(self) {
+        self.signal.off(self.listener);
+    }
 }
 
 impl Interface {
@@ -256,8 +271,12 @@ impl Interface {
         }
         let weak = Rc::downgrade(&self.inner);
         let listener = signal.on_abort(move || cancel(&weak));
-        let abort = Some((signal.clone(), listener));
-        let asked = self.inner.ask(query, Box::new(callback), abort);
+        let abort = Abort {
+            signal: signal.clone(),
+            listener,
+            is_awaited: Box::new(|| false),
+        };
+        let asked = self.inner.ask(query, Box::new(callback), Some(abort));
         asked.map(drop)
     }
 
@@ -347,8 +366,8 @@ impl Inner {
                 continue;
             };
             self.prompt.replace(question.prompt);
-            if let Some((signal, listener)) = question.abort {
-                signal.off(listener);
+            if let Some(abort) = question.abort {
+                abort.off();
             }
             (question.callback)(line);
         }
@@ -368,11 +387,11 @@ impl Inner {
         &self,
         query: &str,
         callback: Box<dyn FnOnce(String)>,
-        abort: Option<(AbortSignal, AbortListener)>,
+        abort: Option<Abort>,
     ) -> Result<bool, Error> {
         if self.is_closed.get() {
-            if let Some((signal, listener)) = abort {
-                signal.off(listener);
+            if let Some(abort) = abort {
+                abort.off();
             }
             return Err(Error::with_code(
                 "ERR_USE_AFTER_CLOSE",
@@ -435,9 +454,19 @@ impl Inner {
         if let Some((signal, listener)) = abort {
             signal.off(listener);
         }
-        // The listeners are needed until the lines of this chunk are emitted.
+        // The listeners are needed until the lines of this chunk are emitted, and so is an open
+        // question. Then it has no answer, and may hold the interface.
         let (emitter, mark) = (self.emitter.clone(), Mark::now());
-        next_tick(move || emitter.drop_before(mark, &[]));
+        let question = self.question.clone();
+        next_tick(move || {
+            emitter.drop_before(mark, &[]);
+            let question = question.take();
+            let Some(question) = question else { return };
+            drop(question.callback);
+            if let Some(abort) = question.abort.filter(|abort| !(abort.is_awaited)()) {
+                abort.off();
+            }
+        });
         self.emitter.emit(CLOSE, ());
     }
 }

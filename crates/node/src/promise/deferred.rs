@@ -33,6 +33,14 @@ pub struct Deferred<T> {
     resolution: u32,
 }
 
+impl<T> Deferred<T> {
+    /// Returns whether the promise has a handler, or more than `own` values hold it.
+    pub(crate) fn is_awaited(&self, own: usize) -> bool {
+        let state = &self.promise.0;
+        state.is_handled.get() || Rc::strong_count(state) > own
+    }
+}
+
 impl<T: Clone + 'static> Deferred<T> {
     /// Creates a pending promise, for this to settle.
     ///

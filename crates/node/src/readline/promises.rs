@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Interface, cancel};
+use super::{Abort, Interface, cancel};
 use crate::abort::AbortSignal;
 use crate::error::Error;
 use crate::promise::{Deferred, Promise};
@@ -87,9 +87,15 @@ pub fn question_with_signal(
             aborted.reject(Error::aborted_by(reason));
         }
     });
-    let abort = Some((signal.clone(), listener));
+    let kept = answer.clone();
+    let abort = Abort {
+        signal: signal.clone(),
+        listener,
+        // Beside the one of the listener and this one.
+        is_awaited: Box::new(move || kept.is_awaited(2)),
+    };
     let callback = Box::new(move |line| answered.resolve(line));
-    if let Err(error) = interface.inner.ask(query, callback, abort) {
+    if let Err(error) = interface.inner.ask(query, callback, Some(abort)) {
         answer.reject(error);
     }
     answer.promise()

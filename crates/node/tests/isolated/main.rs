@@ -14,6 +14,8 @@ mod util {
 
 mod http_idle;
 mod http_memory;
+mod left;
+mod neighbours_memory;
 mod socket_memory;
 #[cfg(target_os = "linux")]
 mod stderr;

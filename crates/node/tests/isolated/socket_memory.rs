@@ -2,9 +2,7 @@
 //! allocator, and descriptors. Each test is in a process of its own, and on the paused clock.
 #![cfg(all(target_os = "linux", feature = "tls", feature = "fetch"))]
 
-use crate::util::child::in_child;
-use crate::util::memory::live;
-use crate::util::trace::paused;
+use crate::left::{closing, descriptors, isolated, leaves_nothing, until};
 use std::cell::{Cell, RefCell};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +16,7 @@ use phaseloop_node::http::{self, Agent, RequestOptions};
 use phaseloop_node::net::{self, CONNECT, LISTENING, Server, Socket};
 use phaseloop_node::stream::CLOSE;
 use phaseloop_node::tls::{self, ClientContext, ServerContext};
-use phaseloop_node::{AbortSignal, Deferred, Emitter, Error, Promise, fetch, https, run_on, sleep};
+use phaseloop_node::{AbortSignal, Emitter, Error, fetch, https, sleep};
 
 const CA: &[u8] = include_bytes!("../../../../tests/util/certificates/ca.pem");
 const CERTIFICATE: &[u8] = include_bytes!("../../../../tests/util/certificates/server.pem");
@@ -26,62 +24,6 @@ const KEY: &[u8] = include_bytes!("../../../../tests/util/certificates/server.ke
 
 /// More than the kernel takes for a peer that does not read.
 const LARGE: usize = 8 << 20;
-
-/// What caches and lists may keep. One of the large bodies is far more.
-const KEPT: usize = 64 << 10;
-
-/// Runs `program` in a process of its own.
-#[track_caller]
-fn isolated<F>(test: &str, program: impl FnOnce() -> F + 'static)
-where
-    F: Future<Output = ()> + 'static,
-{
-    let child = in_child(&[], test, || {
-        let (mut event_loop, _, _) = paused();
-        let exit = run_on(&mut event_loop, async move { program().await });
-        assert_eq!(exit.code(), 0);
-    });
-    if let Some(child) = child {
-        let output = child.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{stderr}");
-    }
-}
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
-}
-
-/// Waits until `is_met`, for events that the kernel may deliver late.
-async fn until(is_met: impl Fn() -> bool) -> bool {
-    for _ in 0..5000 {
-        if is_met() {
-            return true;
-        }
-        sleep(1).await.unwrap();
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    is_met()
-}
-
-/// Runs `round` often. All but the first ones, which fill caches, must leave nothing behind.
-async fn leaves_nothing(rounds: usize, round: impl AsyncFn()) {
-    for _ in 0..5 {
-        round().await;
-    }
-    sleep(10).await.unwrap();
-    let (bytes, open) = (live(), descriptors());
-    for _ in 0..rounds {
-        round().await;
-    }
-    let is_freed = || live() <= bytes + KEPT && descriptors() <= open;
-    assert!(
-        until(is_freed).await,
-        "{} bytes and {} descriptors more",
-        live().saturating_sub(bytes),
-        descriptors().saturating_sub(open)
-    );
-}
 
 async fn listening(server: &Server) -> SocketAddr {
     let listens = once(server, LISTENING);
@@ -103,14 +45,6 @@ fn trusting() -> ClientContext {
 
 fn identity() -> ServerContext {
     ServerContext::new(CERTIFICATE, KEY).unwrap()
-}
-
-/// Waits for 'close', also after an error.
-fn closing(emitter: &impl Emitter) -> Promise<()> {
-    let closed = Deferred::new();
-    let promise = closed.promise();
-    emitter.once(CLOSE, move |()| closed.resolve(()));
-    promise
 }
 
 /// Counts the callbacks that get an error with this code.
