@@ -93,22 +93,53 @@ impl<F, T> Job<F, T> {
     /// Drops the closure or the output. A running closure continues, and its output is dropped.
     /// Returns whether the loop still counts the job, and the waker to wake or drop.
     fn end(&self) -> (bool, Option<Waker>) {
+        let ended = self.work.end();
+        let after = self.end_count();
+        quietly(|| drop(ended));
+        after
+    }
+
+    /// Notes that the job is over. Returns whether the loop still counts it, and the waker to wake
+    /// or drop.
+    fn end_count(&self) -> (bool, Option<Waker>) {
         let is_counted = !self.is(ARRIVED | OVER);
         self.set(OVER);
-        let ended = self.work.end();
-        let waiter = self.set_waiter(None);
-        quietly(|| drop(ended));
-        (is_counted, waiter)
+        (is_counted, self.set_waiter(None))
     }
 
     /// Cancels a job that counts as a task, and wakes its awaiter.
     fn end_task(&self) {
-        let (is_counted, waiter) = self.end();
+        let (is_counted, waiter) = if self.drop_closure() {
+            self.end_count()
+        } else {
+            self.end()
+        };
         if is_counted {
             self.home.end();
         }
-        if let Some(waiter) = waiter {
-            quietly(|| waiter.wake());
+        match waiter {
+            Some(waiter) => drop(quietly(|| waiter.wake())),
+            None if self.is(DETACHED) => self.discard(),
+            None => {}
+        }
+    }
+
+    /// Drops the closure, if no thread has taken it. A panic of the drop is then the output of the
+    /// job, as it is that of an aborted task. Returns whether there is such an output.
+    fn drop_closure(&self) -> bool {
+        let Some((closure, taken)) = self.work.take() else {
+            return false;
+        };
+        match catch_unwind(AssertUnwindSafe(|| drop(closure))) {
+            Ok(()) => false,
+            // Its own drop may have ended the job.
+            Err(panic) => match taken.put(Err(panic)) {
+                Ok(()) => true,
+                Err(unwanted) => {
+                    quietly(|| drop(unwanted));
+                    false
+                }
+            },
         }
     }
 

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use crate::event_loop::current;
 use crate::executor::notes::WaitNote;
 use crate::raw::nesting::drop_flat;
+use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::sorted::SortedMap;
 
@@ -120,9 +121,15 @@ impl CancellationToken {
 
     /// Cancels the token and all its descendants. Tasks that wait for them are woken, and run in
     /// the microtask lane.
+    ///
+    /// # Panics
+    ///
+    /// If a waker panics. All waiters are woken before the panic is resumed.
     #[inline]
     pub fn cancel(&self) {
         let mut left = vec![self.node.clone()];
+        // A waker that panics keeps no other waiter from its wake.
+        let mut wakes = Steps::default();
         while let Some(node) = left.pop() {
             if node.is_cancelled.replace(true) {
                 continue;
@@ -132,8 +139,11 @@ impl CancellationToken {
             let children = children.into_values().rev();
             left.extend(children.filter_map(|child| child.upgrade()));
             let waiters = node.waiters.take();
-            waiters.into_values().for_each(Waker::wake);
+            for waiter in waiters.into_values() {
+                wakes.run(|| waiter.wake());
+            }
         }
+        wakes.end();
     }
 
     /// Returns whether the token was cancelled.

@@ -163,6 +163,64 @@ fn an_abort_before_the_end_arrives_wins() {
 }
 
 #[test]
+fn the_panic_of_a_closure_that_an_abort_drops_is_the_error_of_its_job() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("a bomb"));
+        }
+    }
+    fn bomb() -> JoinHandle<()> {
+        let bomb = Bomb;
+        spawn_blocking(move || drop(bomb))
+    }
+    let pool = PoolBuilder::new().threads(1).build();
+    let mut event_loop = Builder::new()
+        .pool(pool)
+        .unhandled_panic(UnhandledPanic::Unwind)
+        .build()
+        .unwrap();
+    let error = event_loop.block_on(async {
+        let (open, first) = held();
+        let job = bomb();
+        job.abort();
+        let error = job.await.unwrap_err();
+        drop(open);
+        first.await.unwrap();
+        error
+    });
+    assert_eq!(error.into_panic().downcast_ref(), Some(&"a bomb"));
+    finish(&mut event_loop);
+
+    // Without a handle it meets the policy.
+    let (open, _first) = event_loop.enter(held);
+    event_loop.enter(|| {
+        let job = bomb();
+        job.abort();
+        drop(job);
+    });
+    let unwound = catch_unwind(AssertUnwindSafe(|| turn(&mut event_loop)));
+    assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&"a bomb"));
+    drop(open);
+    finish(&mut event_loop);
+
+    // The loop is dropped before the job was taken: the thread has begun another one.
+    let (open, opened) = channel::<()>();
+    let (begin, begun) = channel();
+    let _first = event_loop.enter(|| {
+        spawn_blocking(move || {
+            begin.send(()).unwrap();
+            opened.recv().unwrap_or_default();
+        })
+    });
+    begun.recv().unwrap();
+    let job = event_loop.enter(bomb);
+    drop(event_loop);
+    drop(open);
+    assert!(block_on(job).unwrap_err().is_panic());
+}
+
+#[test]
 fn the_panic_of_a_job_without_a_handle_meets_the_policy() {
     let build = || {
         let pool = PoolBuilder::new().threads(1).build();

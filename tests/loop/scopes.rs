@@ -1,8 +1,11 @@
 //! Scopes, whose tasks may borrow and end before the scope does, and cancellation tokens.
 
 use std::cell::{Cell, RefCell};
-use std::future::pending;
+use std::future::{Future, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use phaseloop::task::{CancellationToken, scope, try_scope, yield_now};
@@ -311,4 +314,28 @@ fn a_long_chain_of_tokens_is_cancelled_and_dropped_without_recursion() {
     root.cancel();
     assert!(last.is_cancelled());
     drop((root, last));
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_waiter_of_a_token_from_its_wake() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            resume_unwind(Box::new("a waker"));
+        }
+    }
+    block_on(async {
+        let token = CancellationToken::new();
+        let panics = Waker::from(Arc::new(Panics));
+        let mut first = Box::pin(token.cancelled());
+        assert_pending!(first.as_mut().poll(&mut Context::from_waker(&panics)));
+        let child = token.child_token();
+        let waiters =
+            [token.clone(), child].map(|token| spawn(async move { token.cancelled().await }));
+        yield_now().await;
+        let payload = catch_unwind(AssertUnwindSafe(|| token.cancel())).unwrap_err();
+        assert_eq!(payload.downcast_ref(), Some(&"a waker"));
+        yield_now().await;
+        assert!(waiters.iter().all(|waiter| waiter.is_finished()));
+    });
 }
