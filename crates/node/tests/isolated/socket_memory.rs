@@ -199,6 +199,35 @@ fn a_pending_write_of_a_destroyed_tls_socket_is_cancelled_and_freed() {
 }
 
 #[test]
+fn a_tls_server_that_destroys_its_socket_frees_what_it_has_written() {
+    let test = "a_tls_server_that_destroys_its_socket_frees_what_it_has_written";
+    isolated(test, || async {
+        let cancelled = Rc::new(Cell::new(0));
+        let count = cancelled.clone();
+        // The peer does not read, so that only the destruction ends the write.
+        let server = tls::create_server(&identity(), move |socket| {
+            socket.write_with(vec![b'x'; LARGE], counted(&count, "ECANCELED"));
+            let socket = socket.clone();
+            phaseloop_node::set_timeout(20, move || socket.destroy(None));
+        });
+        let address = listening(&server).await;
+        let (context, begun) = (trusting(), Cell::new(0));
+        leaves_nothing(30, async || {
+            begun.set(begun.get() + 1);
+            let client = tls::connect_with(address, Some("localhost"), &context);
+            let closed = closing(&client);
+            client.on(ERROR, |_| ());
+            client.pause();
+            assert!(until(|| cancelled.get() == begun.get()).await);
+            client.destroy(None);
+            closed.await.unwrap();
+        })
+        .await;
+        server.close();
+    });
+}
+
+#[test]
 fn a_shutdown_that_waits_for_a_tls_peer_is_cancelled() {
     let test = "a_shutdown_that_waits_for_a_tls_peer_is_cancelled";
     isolated(test, || async {
