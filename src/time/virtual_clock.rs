@@ -33,6 +33,8 @@ use crate::site::Site;
 ///   loop is connected to it.
 /// - It does not wait for signals and for changes of files, which come unasked, and not for unref'd
 ///   handles.
+/// - It jumps only when nothing else is to do. A task that yields or wakes itself until a timer has
+///   fired keeps it where it is, for ever, as in tokio: call [`advance`] in such a loop.
 /// - It cannot see what another thread is going to wake, such as a channel: use
 ///   [`spawn_blocking`](crate::spawn_blocking), whose jobs hold the clock, or [`auto_advance`].
 ///

@@ -251,7 +251,10 @@ fn blame_rule_4_a_blocking_call_is_told_by_the_processor_time() {
     event_loop.block_on(async { thread::sleep(ms(40)) });
     let periods = periods.take();
     let period = periods.last().unwrap();
-    assert!(period.took >= ms(40) && period.cpu < ms(20), "{period}");
+    // However long it takes: the processor was not used while the thread slept. The clocks differ
+    // by a tick of the scheduler at most.
+    let waited = period.took.saturating_sub(period.cpu);
+    assert!(waited >= ms(30), "{period}");
     assert!(period.switches.0 >= 1, "{period}");
     let line = period.to_string();
     assert!(

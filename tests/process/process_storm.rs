@@ -52,7 +52,7 @@ fn alone(test: &str, body: impl FnOnce()) {
         body();
         // The thread that waits for dropped children closes its descriptors after their end.
         let ended = Instant::now();
-        while open_descriptors() != before && ended.elapsed() < Duration::from_secs(20) {
+        while open_descriptors() != before && ended.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(ms(1));
         }
         assert_eq!(open_descriptors(), before, "a descriptor was left open");
