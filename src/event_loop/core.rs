@@ -66,8 +66,11 @@ impl Core {
         let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
         let shared = Arc::new(shared);
         Ok(Rc::new(Self {
+            // First, so that the large block of its events does not lie beside the loop: the
+            // allocator would join both when they are freed, and part them again for the next loop.
+            io: Io::new(poller, shared.clone()),
             executor: Executor::new(
-                shared.clone(),
+                shared,
                 tasks,
                 options.lane_budget,
                 Clock::new(paused),
@@ -75,7 +78,6 @@ impl Core {
                 &watched::TICK,
             ),
             phases: Phases::new(),
-            io: Io::new(poller, shared),
             ledger: Ledger::new(),
             waits: Waits::default(),
             pool: options.pool,

@@ -103,7 +103,9 @@ impl Core {
         if let Some(wait) = self.chosen_wait() {
             steps.run(|| wait.drop_user_code());
         }
-        steps.drop_each(self.executor.take_calls().into_iter().flatten());
+        for calls in self.executor.take_calls() {
+            steps.drop_each(calls);
+        }
         // The drops above may have counted something again; a dropped loop has nothing alive.
         self.ledger.clear(&mut steps);
         // After the tasks of the loop, which may still use it.

@@ -153,6 +153,17 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// Returns the error of a task that panicked, or was cancelled.
+    // Not inlined, so that the poll of the handle is inlined into its task.
+    #[cold]
+    #[inline(never)]
+    fn error(&self, panic: Option<Payload>) -> JoinError {
+        match panic {
+            Some(panic) => JoinError::panicked(panic, self.id()),
+            None => JoinError::cancelled(self.id()),
+        }
+    }
+
     /// Polls a job, and releases it once it is over.
     // Not inlined: most handles are those of tasks.
     #[inline(never)]
@@ -169,6 +180,7 @@ impl<T> JoinHandle<T> {
 impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let output = match &mut self.joined {
             Joined::Task(output) => output.poll(cx),
@@ -176,8 +188,8 @@ impl<T> Future for JoinHandle<T> {
         };
         output.map(|output| match output {
             Some(Ok(output)) => Ok(output),
-            Some(Err(panic)) => Err(JoinError::panicked(panic, self.id())),
-            None => Err(JoinError::cancelled(self.id())),
+            Some(Err(panic)) => Err(self.error(Some(panic))),
+            None => Err(self.error(None)),
         })
     }
 }

@@ -79,12 +79,17 @@ impl<T, L: Local> Output<T, L> {
                 waker.wake_by_ref();
                 Poll::Pending
             }
-            State::DropPanicked => {
-                self.meta().state.set(State::Taken);
-                Poll::Ready(self.local().take_kept().map(Err))
-            }
+            State::DropPanicked => Poll::Ready(self.take_kept().map(Err)),
             State::Cancelled | State::Taken => Poll::Ready(None),
         }
+    }
+
+    /// Takes the panic of the drop of the future.
+    #[cold]
+    #[inline(never)]
+    fn take_kept(&self) -> Option<Payload> {
+        self.meta().state.set(State::Taken);
+        self.local().take_kept()
     }
 
     /// Sets the waker that is woken when the task completes.

@@ -10,11 +10,12 @@ pub(super) enum State {
     /// The future has returned or panicked. `async_task` has the output, or will have it when the
     /// poll returns.
     Ended,
-    /// The future was dropped before it returned.
-    Cancelled,
     /// The future was dropped before it returned, and its drop panicked. The panic is
     /// [kept](super::Local::keep) for the handle.
     DropPanicked,
+    // The states without an output are the last ones: one comparison finds them.
+    /// The future was dropped before it returned.
+    Cancelled,
     /// The output was taken.
     Taken,
 }
