@@ -93,7 +93,7 @@ pub fn timerify_into<A, R>(
 ///
 /// run(async {
 ///     let observer = PerformanceObserver::new(|list| {
-///         assert!(list.get_entries()[0].duration >= 5.0);
+///         assert!(list.get_entries()[0].duration >= 4.0);
 ///     });
 ///     observer.observe(&[EntryType::Function]);
 ///     let query = performance::timerify_async("query", |time| call(async move {

@@ -22,10 +22,10 @@ impl Socket {
     /// `socket.connect(port, host)`.
     ///
     /// The connection to an IP address begins on the next tick. A socket that is destroyed before
-    /// never reaches its peer. A second call while the socket connects is the error `EALREADY`, also
-    /// if the socket was destroyed between both calls, but the tick of the first has not run. A call
-    /// while the socket is connected is the error `EISCONN`. Linux accepts the first such call of a
-    /// TCP client, and [`CONNECT`] is emitted again.
+    /// never reaches its peer. A second call while the socket connects is the error `EALREADY`,
+    /// also if the socket was destroyed between both calls, but the tick of the first has not run.
+    /// A call while the socket is connected is the error `EISCONN`. Linux accepts the first such
+    /// call of a TCP client, and [`CONNECT`] is emitted again.
     ///
     /// # Panics
     ///
