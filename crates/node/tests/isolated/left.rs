@@ -1,5 +1,5 @@
 //! What a program leaves behind: bytes, counted by the allocator, and descriptors.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "tls"))]
 
 use crate::util::child::in_child;
 use crate::util::memory::live;
