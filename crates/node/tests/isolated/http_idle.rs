@@ -1,6 +1,6 @@
 //! A server of `node::http` in a process of its own, with as many idle connections as the limit on
 //! descriptors allows.
-#![cfg(all(target_os = "linux"))]
+#![cfg(target_os = "linux")]
 
 use crate::util::child::in_child;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
