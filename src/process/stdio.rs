@@ -68,6 +68,7 @@ macro_rules! from {
     };
 }
 
+#[cfg(unix)]
 pub(super) use from;
 
 from!(

@@ -51,6 +51,7 @@ pub fn cancelled() -> io::Error {
     io::Error::from_raw_os_error(libc::ECANCELED)
 }
 
+/// Returns the error of an operation whose handle was closed.
 #[cfg(not(unix))]
 pub fn cancelled() -> io::Error {
     io::Error::other("operation canceled: its handle was closed")

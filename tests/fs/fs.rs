@@ -139,7 +139,7 @@ fn n090_n092_ends_come_in_the_poll_phase_each_with_its_drain() {
             })
         });
         // The tasks are polled before this goes on.
-        phaseloop::task::yield_now().await;
+        phaseloop::task::yield_microtask().await;
         wait_for_jobs(&pool, 2);
         for task in tasks {
             task.await.unwrap();

@@ -50,7 +50,8 @@ fn ready_returns_the_directions_that_are() {
     });
 }
 
-#[cfg(target_os = "linux")]
+// One-shot interests do not report them.
+#[cfg(all(target_os = "linux", not(phaseloop_oneshot)))]
 #[test]
 fn ready_returns_the_ends_that_are_closed() {
     run(async {
@@ -70,7 +71,8 @@ fn ready_returns_the_ends_that_are_closed() {
     });
 }
 
-#[cfg(target_os = "linux")]
+// One-shot interests do not report it.
+#[cfg(all(target_os = "linux", not(phaseloop_oneshot)))]
 #[test]
 fn ready_waits_for_urgent_data() {
     use socket2::SockRef;
@@ -203,7 +205,12 @@ fn async_io_calls_again_after_what_would_block() {
             other.write_all(b"b").await.unwrap();
         };
         let (read, ()) = join(read, write).await;
-        assert!([&b"ab"[..], b"b"].contains(&&read[..]) && calls.get() == 2);
+        // A poller with one-shot interests reports the first byte once more.
+        let expected = [&b"ab"[..], b"a", b"b"];
+        assert!(
+            expected.contains(&&read[..]) && calls.get() == 2,
+            "{read:?}"
+        );
     });
 }
 

@@ -13,6 +13,8 @@ impl Directory {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("phaseloop-{}-{test}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
+        // A process of this number that was killed may have left one.
+        let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
         Self(path)
     }
