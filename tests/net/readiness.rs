@@ -50,8 +50,8 @@ fn ready_returns_the_directions_that_are() {
     });
 }
 
-// One-shot interests do not report them.
-#[cfg(all(target_os = "linux", not(phaseloop_oneshot)))]
+// The portable poller does not report them.
+#[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #[test]
 fn ready_returns_the_ends_that_are_closed() {
     run(async {
@@ -71,8 +71,8 @@ fn ready_returns_the_ends_that_are_closed() {
     });
 }
 
-// One-shot interests do not report it.
-#[cfg(all(target_os = "linux", not(phaseloop_oneshot)))]
+// The portable poller does not report it.
+#[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #[test]
 fn ready_waits_for_urgent_data() {
     use socket2::SockRef;
