@@ -68,7 +68,7 @@ macro_rules! from {
     };
 }
 
-#[cfg(unix)]
+#[allow(unused_imports, reason = "only Unix has more to convert")]
 pub(super) use from;
 
 from!(
