@@ -129,6 +129,28 @@ macro_rules! connection_of_stream {
     };
 }
 
+/// Implements the methods of [`Listener`] that the listeners of [`phaseloop::net`] share: all but
+/// the address.
+macro_rules! listener_of_sockets {
+    () => {
+        fn accept(&self, site: $crate::site::Site) -> $crate::net::connection::Accept<'_> {
+            Box::pin(async move {
+                let (stream, _) = self.accept_at(site).await?;
+                let connection: Box<dyn $crate::net::connection::Connection> = Box::new(stream);
+                Ok(connection)
+            })
+        }
+
+        fn is_resting(&self) -> bool {
+            Self::is_resting(self)
+        }
+
+        fn set_referenced(&self, is_referenced: bool) {
+            $crate::net::connection::set_referenced(self, is_referenced);
+        }
+    };
+}
+
 impl Connection for TcpStream {
     connection_of_stream!();
 
@@ -148,21 +170,7 @@ impl Connection for TcpStream {
 }
 
 impl Listener for TcpListener {
-    fn accept(&self, site: Site) -> Accept<'_> {
-        Box::pin(async move {
-            let (stream, _) = self.accept_at(site).await?;
-            let connection: Box<dyn Connection> = Box::new(stream);
-            Ok(connection)
-        })
-    }
-
-    fn is_resting(&self) -> bool {
-        Self::is_resting(self)
-    }
-
-    fn set_referenced(&self, is_referenced: bool) {
-        set_referenced(self, is_referenced);
-    }
+    listener_of_sockets!();
 
     fn address(&self) -> Option<SocketAddr> {
         self.local_addr().ok()

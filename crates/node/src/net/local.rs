@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::panic::Location;
 use std::path::Path;
 
-use super::connection::{Accept, Connection, Listener, set_referenced};
+use super::connection::{Connection, Listener};
 use super::socket::{Socket, SocketOptions};
 use crate::site::Site;
 use phaseloop::net::{UnixListener, UnixStream};
@@ -40,21 +40,7 @@ impl Connection for UnixStream {
 }
 
 impl Listener for UnixListener {
-    fn accept(&self, site: Site) -> Accept<'_> {
-        Box::pin(async move {
-            let (stream, _) = self.accept_at(site).await?;
-            let connection: Box<dyn Connection> = Box::new(stream);
-            Ok(connection)
-        })
-    }
-
-    fn is_resting(&self) -> bool {
-        Self::is_resting(self)
-    }
-
-    fn set_referenced(&self, is_referenced: bool) {
-        set_referenced(self, is_referenced);
-    }
+    listener_of_sockets!();
 
     fn address(&self) -> Option<SocketAddr> {
         None
