@@ -5,9 +5,7 @@
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use crate::error::os::About;
 pub use crate::event_loop::current::{hop, note_wait, note_waker};
-pub use crate::event_loop::extension::{
-    Due, Extension, Loop, LoopRef, SharedTimer, Waiting, WeakLoop,
-};
+pub use crate::event_loop::extension::{Due, Extension, Loop, SharedTimer, Waiting, WeakLoop};
 pub use crate::executor::join::panic_message;
 pub use crate::executor::notes::{
     Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,

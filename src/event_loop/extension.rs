@@ -10,7 +10,7 @@ mod timer;
 use std::any::Any;
 use std::cell::OnceCell;
 
-pub use self::reach::{Loop, LoopRef, WeakLoop};
+pub use self::reach::{Loop, WeakLoop};
 pub use self::timer::SharedTimer;
 pub use super::report::waits::{Due, Waiting};
 

@@ -12,8 +12,9 @@ use waker_fn::waker_fn;
 
 use super::context::Node;
 use crate::async_hooks::{Capture, Kept};
+use phaseloop::Remote;
 use phaseloop::extension::Call;
-use phaseloop::extension::LoopRef;
+use phaseloop::extension::Loop;
 use phaseloop::extension::Payload;
 use phaseloop::extension::frame::{self, Frame};
 
@@ -59,7 +60,7 @@ pub(super) fn in_callbacks_as(kind: &'static str, future: impl Future<Output = (
     let context = Capture::new(kind).map(|capture| Box::new(Kept::from(capture)));
     let key = node
         .callbacks
-        .insert(Box::pin(future), context, core.reference());
+        .insert(Box::pin(future), context, core.remote());
     node.callbacks.poll_now(key);
     node.callbacks.keep_frame(key);
 }
@@ -136,7 +137,7 @@ impl CallbackFutures {
         own
     }
 
-    fn insert(&self, future: BoxedFuture, context: Option<Box<Kept>>, home: LoopRef) -> Key {
+    fn insert(&self, future: BoxedFuture, context: Option<Box<Kept>>, home: Remote) -> Key {
         let mut list = self.list.borrow_mut();
         let id = self.next_id.get();
         self.next_id.set(id + 1);
@@ -246,12 +247,14 @@ impl Drop for Over<'_> {
 }
 
 /// Polls a future where the wake comes from; a wake of another thread arrives in the poll phase.
-fn wake(home: &LoopRef, key: Key) {
-    let Some(core) = home.current() else {
-        // A loop that was dropped has dropped the future, too.
-        return home.post(move || {
+fn wake(home: &Remote, key: Key) {
+    let Some(core) = Loop::current_of(home) else {
+        let poll = move || {
             Node::current().callbacks.poll(key);
-        });
+        };
+        // A loop that was dropped has dropped the future, too.
+        let _ = home.call(poll);
+        return;
     };
     let node = Node::of(&core);
     if !node.callbacks.poll(key) {

@@ -12,6 +12,7 @@ use waker_fn::waker_fn;
 use super::loop_handle::LoopHandle;
 use super::metrics::Utilization;
 use crate::error::Error;
+use crate::event_loop::core::Core;
 use crate::executor::join::{JoinError, JoinHandle};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
@@ -115,6 +116,12 @@ impl Remote {
             active: Duration::from_nanos(active),
             idle: Duration::from_nanos(idle),
         }
+    }
+
+    /// Returns whether this is a handle of a loop.
+    #[inline]
+    pub(in crate::event_loop) fn is_of(&self, core: &Core) -> bool {
+        Arc::ptr_eq(core.shared(), &self.shared)
     }
 
     /// Calls `call` on the owner thread, in the poll phase; a drain of the lanes follows. A panic

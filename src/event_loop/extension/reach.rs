@@ -5,22 +5,20 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 use super::Extension;
 use crate::event_loop::RunMode;
 use crate::event_loop::api::block_on;
 use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::api::metrics::Utilization;
+use crate::event_loop::api::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::dispatch::once;
 use crate::event_loop::phases::queue::Entry;
 use crate::event_loop::uncaught::PanicHandler;
 use crate::executor::join::JoinHandle;
-use crate::executor::message::Message;
 use crate::executor::notes::NamedWaits;
-use crate::executor::shared::Shared;
 use crate::frame::{Restored, Work};
 use crate::phase_order::Phase;
 use crate::probe::{Area, Mode, Origin};
@@ -35,19 +33,9 @@ pub struct Loop(pub(super) Rc<Core>);
 #[derive(Clone, Debug)]
 pub struct WeakLoop(Weak<Core>);
 
-/// A reference to a loop for any thread.
-#[derive(Clone)]
-pub struct LoopRef(Arc<Shared>);
-
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loop").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for LoopRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoopRef").finish_non_exhaustive()
     }
 }
 
@@ -57,20 +45,6 @@ impl WeakLoop {
     pub fn upgrade(&self) -> Option<Loop> {
         let core = self.0.upgrade().filter(|core| !core.is_closed())?;
         Some(Loop(core))
-    }
-}
-
-impl LoopRef {
-    /// Returns the loop, if it is the current one of the thread.
-    #[inline]
-    pub fn current(&self) -> Option<Loop> {
-        let is_it = |core: &Rc<Core>| Arc::ptr_eq(core.shared(), &self.0);
-        current::get().filter(is_it).map(Loop)
-    }
-
-    /// Calls `call` on the owner thread, in the poll phase. A loop that was dropped drops the call.
-    pub fn post(&self, call: impl FnOnce() + Send + 'static) {
-        drop(self.0.push(Message::Call(Box::new(call))));
     }
 }
 
@@ -91,9 +65,15 @@ impl Loop {
         WeakLoop(Rc::downgrade(&self.0))
     }
 
-    /// Returns a reference for any thread.
-    pub fn reference(&self) -> LoopRef {
-        LoopRef(self.0.shared().clone())
+    /// Returns a handle for other threads.
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.0.shared().clone())
+    }
+
+    /// Returns the loop of a handle, if it is the current one of the thread.
+    #[inline]
+    pub fn current_of(remote: &Remote) -> Option<Self> {
+        current::get().filter(|core| remote.is_of(core)).map(Self)
     }
 
     /// Calls `f` with the state of the extension on the current loop of the thread, if there is
