@@ -354,7 +354,7 @@ fn a_loop_is_dropped_to_the_end_although_everything_on_it_panics() {
         assert!(woken.0.swap(false, std::sync::atomic::Ordering::Relaxed));
         drop((timers, waiting));
 
-        // The same while a panic unwinds.
+        // The panics of the drops while another panic unwinds.
         let (event_loop, timers, waiting) = fill();
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let _event_loop = event_loop;

@@ -252,7 +252,7 @@ fn a_future_whose_drop_panics_hurts_only_its_own_task() {
     assert_eq!(error.to_string(), "the task panicked: the drop");
     assert_eq!(handle.tasks().len(), 0);
 
-    // An aborted task that is not awaited: nobody else receives it.
+    // An aborted task that is not awaited: no handle receives it.
     let task = handle.spawn(async {
         let _bomb = Bomb;
         pending::<()>().await;

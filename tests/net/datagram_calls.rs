@@ -108,7 +108,7 @@ fn a_vector_takes_datagrams_into_its_spare_capacity() {
     });
 }
 
-/// Nobody keeps a future: the socket keeps the waker of the last call.
+/// No future is kept: the socket keeps the waker of the last call.
 #[test]
 fn polls_of_datagrams_keep_their_waker() {
     run(async {

@@ -190,7 +190,7 @@ fn async_io_calls_again_after_what_would_block() {
                 .async_io(Interest::READABLE, || {
                     calls.set(calls.get() + 1);
                     match calls.get() {
-                        // A byte that somebody else has taken.
+                        // A byte that another reader has taken.
                         1 => Err(ErrorKind::WouldBlock.into()),
                         _ => one.get_ref().read(&mut buffer),
                     }
@@ -214,7 +214,7 @@ fn async_io_calls_again_after_what_would_block() {
     });
 }
 
-/// Nobody keeps a future: the socket keeps the waker.
+/// No future is kept: the socket keeps the waker.
 #[test]
 fn poll_ready_keeps_its_waker() {
     run(async {

@@ -1,4 +1,4 @@
-//! 743–746: errors that nobody hears, rejections with no errors, late ends, removed listeners.
+//! 743–746: errors without a listener, rejections with no errors, late ends, removed listeners.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
