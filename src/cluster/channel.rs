@@ -1,0 +1,591 @@
+//! A bounded channel between loops, and between threads.
+//!
+//! Senders push under a lock. The receiver takes the whole queue at a time and returns it message
+//! by message, so that a burst costs one lock and one wake. A send wakes only a receiver that
+//! waits: the waker is taken out, so a second send finds none.
+// Rules C8, C9, C10, C11.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures::Stream;
+use futures::stream::FusedStream;
+
+use crate::event_loop::current;
+use crate::executor::budget;
+use crate::raw::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+
+/// Creates a channel of this many messages, for loops and threads.
+///
+/// A message that is sent from another loop arrives in the poll phase; messages of one sender
+/// arrive in the order of sending. The capacity counts the messages that `recv` has not returned.
+///
+/// # Panics
+///
+/// If the capacity is zero.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster;
+///
+/// # fn main() -> std::io::Result<()> {
+/// cluster::Builder::new().loops(2).block_on(async {
+///     let (sender, mut receiver) = cluster::channel(8);
+///     let senders = cluster::current().each(move |index| {
+///         let sender = sender.clone();
+///         async move { sender.send(index).await.unwrap() }
+///     });
+///     let mut sum = 0;
+///     while let Some(index) = receiver.recv().await {
+///         sum += index;
+///     }
+///     assert_eq!(sum, 0 + 1);
+///     senders.await;
+/// })
+/// # }
+/// ```
+#[must_use]
+pub fn channel<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(capacity > 0, "a channel has room for at least one message");
+    let shared = Arc::new(Shared {
+        capacity,
+        used: AtomicUsize::new(0),
+        state: Mutex::new(State {
+            queue: VecDeque::new(),
+            senders: 1,
+            is_received: true,
+            receiver: None,
+            full: VecDeque::new(),
+            next_wait: 0,
+        }),
+    });
+    let sender = Sender {
+        shared: shared.clone(),
+    };
+    let receiver = Receiver {
+        shared,
+        batch: VecDeque::new(),
+    };
+    (sender, receiver)
+}
+
+struct Shared<T> {
+    capacity: usize,
+    /// The messages that `recv` has not returned. Senders add to it under the lock.
+    used: AtomicUsize,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    queue: VecDeque<T>,
+    senders: usize,
+    /// Whether the receiver exists.
+    is_received: bool,
+    /// The receiver, while it waits and no wake is under way.
+    receiver: Option<Waker>,
+    /// The senders that wait for room, in their order.
+    full: VecDeque<(u64, Waker)>,
+    next_wait: u64,
+}
+
+impl<T> Shared<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a message that `recv` returns. Wakes all senders that wait when half of the capacity
+    /// is free: one by one would be a wake a message.
+    fn count_received(&self) {
+        let used = self.used.fetch_sub(1, Ordering::AcqRel) - 1;
+        if used == self.capacity / 2 {
+            self.wake_senders();
+        }
+    }
+
+    fn wake_senders(&self) {
+        let full = std::mem::take(&mut self.state().full);
+        for (_, waker) in full {
+            waker.wake();
+        }
+    }
+
+    /// Queues a message, for which there is room, and wakes the receiver if it waits.
+    fn push(&self, mut state: MutexGuard<'_, State<T>>, message: T) {
+        self.used.fetch_add(1, Ordering::AcqRel);
+        state.queue.push_back(message);
+        let receiver = state.receiver.take();
+        drop(state);
+        if let Some(receiver) = receiver {
+            receiver.wake();
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.used.load(Ordering::Acquire) >= self.capacity
+    }
+}
+
+/// The sending end of a [`channel`]; clones send to the same receiver.
+pub struct Sender<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Send> Sender<T> {
+    /// Sends a message, and waits while the channel is full.
+    ///
+    /// # Errors
+    ///
+    /// The message, if the receiver is gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, the message was not sent, and is dropped.
+    pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> + '_ {
+        let mut sending = Sending {
+            shared: &self.shared,
+            message: Some(message),
+            wait: None,
+        };
+        poll_fn(move |cx| sending.poll(cx))
+    }
+
+    /// Sends a message if the channel has room.
+    ///
+    /// # Errors
+    ///
+    /// The message, if the channel is full or the receiver is gone.
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        let state = self.shared.state();
+        if !state.is_received {
+            return Err(TrySendError::Closed(message));
+        }
+        if self.shared.is_full() {
+            return Err(TrySendError::Full(message));
+        }
+        self.shared.push(state, message);
+        Ok(())
+    }
+
+    /// Returns whether the receiver is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        !self.shared.state().is_received
+    }
+}
+
+struct Sending<'a, T> {
+    shared: &'a Shared<T>,
+    message: Option<T>,
+    /// The number of the wait, if the channel was full.
+    wait: Option<u64>,
+}
+
+impl<T> Sending<'_, T> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        // Cloning or dropping a waker may run user code; neither happens under the lock.
+        let waker = self.shared.is_full().then(|| cx.waker().clone());
+        let mut state = self.shared.state();
+        if !state.is_received {
+            drop(state);
+            let message = self.message.take().expect("`send` polled after completion");
+            return Poll::Ready(Err(SendError(message)));
+        }
+        if self.shared.is_full() {
+            let Some(waker) = waker else {
+                // It has become full in between.
+                drop(state);
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            };
+            let before = state.wait(&mut self.wait, waker);
+            drop(state);
+            drop(before);
+            return Poll::Pending;
+        }
+        let message = self.message.take().expect("`send` polled after completion");
+        self.shared.push(state, message);
+        self.wait = None;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T> State<T> {
+    /// Registers a sender that waits for room. Returns its waker of before.
+    fn wait(&mut self, wait: &mut Option<u64>, waker: Waker) -> Option<Waker> {
+        let number = *wait.get_or_insert_with(|| {
+            self.next_wait += 1;
+            self.next_wait
+        });
+        match self.full.iter_mut().find(|(one, _)| *one == number) {
+            Some((_, before)) => Some(std::mem::replace(before, waker)),
+            None => {
+                self.full.push_back((number, waker));
+                None
+            }
+        }
+    }
+}
+
+impl<T> Drop for Sending<'_, T> {
+    fn drop(&mut self) {
+        let Some(wait) = self.wait else { return };
+        let mut state = self.shared.state();
+        let place = state.full.iter().position(|(one, _)| *one == wait);
+        let waker = place.and_then(|place| state.full.remove(place));
+        drop(state);
+        drop(waker);
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.shared.state().senders += 1;
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.senders -= 1;
+        let receiver = (state.senders == 0)
+            .then(|| state.receiver.take())
+            .flatten();
+        drop(state);
+        if let Some(receiver) = receiver {
+            receiver.wake();
+        }
+    }
+}
+
+/// The receiving end of a [`channel`]. It is a [`Stream`].
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    /// The messages that were taken out of the queue.
+    batch: VecDeque<T>,
+}
+
+impl<T: Send> Receiver<T> {
+    /// Receives a message. `None` means that all senders are gone, and all messages were received.
+    ///
+    /// A message counts as an operation of I/O: after 128 of them a task goes on in the next poll
+    /// phase.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no message.
+    pub async fn recv(&mut self) -> Option<T> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// Receives a message that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`TryRecvError::Empty`] if there is none, [`TryRecvError::Closed`] if there will be none.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        if self.batch.is_empty() {
+            let mut state = self.shared.state();
+            std::mem::swap(&mut state.queue, &mut self.batch);
+            if self.batch.is_empty() {
+                return Err(if state.senders == 0 {
+                    TryRecvError::Closed
+                } else {
+                    TryRecvError::Empty
+                });
+            }
+        }
+        let message = self.batch.pop_front().ok_or(TryRecvError::Empty)?;
+        self.shared.count_received();
+        Ok(message)
+    }
+
+    /// Polls [`recv`](Self::recv). The waker of the last call is kept.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.batch.is_empty() && !std::task::ready!(self.poll_batch(cx)) {
+            return Poll::Ready(None);
+        }
+        if !budget::take() && current::is_polling() {
+            budget::restore(0);
+            current::wake_in_poll_phase(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(self.next_of_batch())
+    }
+
+    fn next_of_batch(&mut self) -> Option<T> {
+        let message = self.batch.pop_front()?;
+        self.shared.count_received();
+        Some(message)
+    }
+
+    /// Takes the whole queue. Returns `false` if it is empty and all senders are gone; waits if
+    /// they are not.
+    fn poll_batch(&mut self, cx: &Context<'_>) -> Poll<bool> {
+        let mut waker = None;
+        loop {
+            let mut state = self.shared.state();
+            if !state.queue.is_empty() {
+                std::mem::swap(&mut state.queue, &mut self.batch);
+                return Poll::Ready(true);
+            }
+            if state.senders == 0 {
+                return Poll::Ready(false);
+            }
+            if let Some(waker) = waker.take() {
+                let before = state.receiver.replace(waker);
+                drop(state);
+                drop(before);
+                return Poll::Pending;
+            }
+            drop(state);
+            // Cloning a waker may run user code, which happens outside the lock.
+            waker = Some(cx.waker().clone());
+        }
+    }
+}
+
+impl<T: Send> Stream for Receiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll_recv(cx)
+    }
+}
+
+/// No message is pinned.
+impl<T> Unpin for Receiver<T> {}
+
+impl<T: Send> FusedStream for Receiver<T> {
+    fn is_terminated(&self) -> bool {
+        let state = self.shared.state();
+        self.batch.is_empty() && state.queue.is_empty() && state.senders == 0
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.is_received = false;
+        let queue = std::mem::take(&mut state.queue);
+        let receiver = state.receiver.take();
+        drop(state);
+        self.shared.wake_senders();
+        drop((queue, receiver));
+    }
+}
+
+/// The message of a [`Sender::send`] whose receiver is gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T>(
+    /// The message.
+    pub T,
+);
+
+/// Why [`Sender::try_send`] has not sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// The channel is full.
+    Full(T),
+    /// The receiver is gone.
+    Closed(T),
+}
+
+/// Why [`Receiver::try_recv`] returns no message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// There is no message at this moment.
+    Empty,
+    /// All senders are gone.
+    Closed,
+}
+
+const CLOSED: &str = "the receiver of the channel is gone";
+
+/// Prints the text, for `unwrap`; the message need not be `Debug`.
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(CLOSED)
+    }
+}
+
+impl<T> std::error::Error for SendError<T> {}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the channel is full",
+            Self::Closed(_) => CLOSED,
+        })
+    }
+}
+
+impl<T> std::error::Error for TrySendError<T> {}
+
+impl fmt::Debug for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the channel is empty",
+            Self::Closed => "all senders of the channel are gone",
+        })
+    }
+}
+
+impl std::error::Error for TryRecvError {}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
+    }
+}
+
+/// Checks every interleaving of senders and receiver, up to a bound on preemptions.
+#[cfg(all(test, phaseloop_loom))]
+mod loom_models {
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    use loom::sync::{Condvar, Mutex};
+    use loom::thread;
+
+    use super::{Receiver, Sender, Sending, channel};
+
+    /// A thread that waits for its wake. A lost one shows as a deadlock.
+    struct Parked {
+        is_woken: Mutex<bool>,
+        changed: Condvar,
+    }
+
+    impl Wake for Parked {
+        fn wake(self: Arc<Self>) {
+            *self.is_woken.lock().unwrap() = true;
+            self.changed.notify_one();
+        }
+    }
+
+    fn wait_for<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+        let parked = Arc::new(Parked {
+            is_woken: Mutex::new(false),
+            changed: Condvar::new(),
+        });
+        let waker = Waker::from(parked.clone());
+        loop {
+            if let Poll::Ready(output) = poll(&mut Context::from_waker(&waker)) {
+                return output;
+            }
+            let mut is_woken = parked.is_woken.lock().unwrap();
+            while !*is_woken {
+                is_woken = parked.changed.wait(is_woken).unwrap();
+            }
+            *is_woken = false;
+        }
+    }
+
+    fn send(sender: &Sender<u32>, message: u32) -> bool {
+        let mut sending = Sending {
+            shared: &sender.shared,
+            message: Some(message),
+            wait: None,
+        };
+        wait_for(|cx| sending.poll(cx)).is_ok()
+    }
+
+    /// Receives without the budget of a task, of which a model has none.
+    fn receive(receiver: &mut Receiver<u32>) -> Option<u32> {
+        if receiver.batch.is_empty() && !wait_for(|cx| receiver.poll_batch(cx)) {
+            return None;
+        }
+        receiver.next_of_batch()
+    }
+
+    #[test]
+    fn loom_two_senders_lose_no_message_and_no_wake() {
+        loom::model(|| {
+            let (sender, mut receiver) = channel(4);
+            let other = sender.clone();
+            let threads = [
+                thread::spawn(move || assert!(send(&sender, 1))),
+                thread::spawn(move || assert!(send(&other, 2))),
+            ];
+            let mut seen = Vec::new();
+            while let Some(message) = receive(&mut receiver) {
+                seen.push(message);
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, [1, 2]);
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn loom_a_sender_to_a_full_channel_is_woken() {
+        loom::model(|| {
+            let (sender, mut receiver) = channel(1);
+            let thread = thread::spawn(move || {
+                for message in 0..3 {
+                    assert!(send(&sender, message));
+                }
+            });
+            for message in 0..3 {
+                assert_eq!(
+                    receive(&mut receiver),
+                    Some(message),
+                    "in the order of sending"
+                );
+            }
+            assert_eq!(receive(&mut receiver), None);
+            thread.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_a_close_races_with_a_sender_that_waits() {
+        loom::model(|| {
+            let (sender, mut receiver) = channel(1);
+            let thread = thread::spawn(move || {
+                assert!(
+                    send(&sender, 1),
+                    "there is room, and the receiver takes one"
+                );
+                send(&sender, 2)
+            });
+            assert_eq!(receive(&mut receiver), Some(1));
+            drop(receiver);
+            // Sent before the close, or returned; it does not hang.
+            thread.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,12 @@
+//! Several loops as one program. The rules are in `tests/CLUSTER.md`.
+
+#[path = "../util"]
+mod util {
+    pub(crate) mod panics;
+}
+
+mod attribute;
+mod channel;
+mod life;
+mod order;
+mod sharded;
