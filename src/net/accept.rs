@@ -8,10 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use crate::event_loop::api::handle::Handle;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{AsSource, Readiness, Source};
 use crate::phase::{self, PhaseFuture};
+use crate::runtime::handle::Handle;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::time::{Sleep, sleep_at};
@@ -93,7 +93,7 @@ impl Pause {
 ///
 /// Dropping the future loses no connection, and leaves a rest to the next one.
 pub(super) struct Accept<'a, L: Accepts> {
-    listener: &'a L,
+    pub(super) listener: &'a L,
     readiness: Readiness<'a, L::Socket>,
     pause: Pause,
     site: Site,
@@ -109,9 +109,16 @@ impl<'a, L: Accepts> Accept<'a, L> {
         }
     }
 
-    #[allow(dead_code, reason = "only the stream of TCP connections prints it")]
-    pub(super) fn listener(&self) -> &'a L {
-        self.listener
+    /// Polls for a connection that is not put on the loop.
+    pub(super) fn poll_raw(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<L::Raw>> {
+        let readiness = &mut self.readiness;
+        poll_with(self.listener, &mut self.pause, self.site, cx, |cx| {
+            Pin::new(&mut *readiness).poll(cx)
+        })
+    }
+
+    pub(super) fn site(&self) -> Site {
+        self.site
     }
 }
 
@@ -122,15 +129,9 @@ impl<L: Accepts> Future for Accept<'_, L> {
     type Output = io::Result<L::Connection>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            listener,
-            readiness,
-            pause,
-            site,
-        } = self.get_mut();
-        poll_with(*listener, pause, site, cx, |cx| {
-            Pin::new(&mut *readiness).poll(cx)
-        })
+        let this = self.get_mut();
+        let raw = ready!(this.poll_raw(cx));
+        Poll::Ready(raw.and_then(|raw| this.listener.open(raw, this.site)))
     }
 }
 
@@ -147,7 +148,7 @@ pub(super) fn poll_accept<L: Accepts>(
         source.poll_readable(cx)
     });
     last.polled.set(pause);
-    result
+    result.map(|raw| raw.and_then(|raw| listener.open(raw, site)))
 }
 
 fn poll_with<L: Accepts>(
@@ -156,7 +157,7 @@ fn poll_with<L: Accepts>(
     site: Site,
     cx: &mut Context<'_>,
     mut poll_readable: impl FnMut(&mut Context<'_>) -> Poll<io::Result<()>>,
-) -> Poll<io::Result<L::Connection>> {
+) -> Poll<io::Result<L::Raw>> {
     let handle = listener.event_loop();
     let (source, last) = listener.parts();
     let accepted = loop {
@@ -203,7 +204,7 @@ fn poll_with<L: Accepts>(
             }
         }
     }
-    Poll::Ready(accepted.and_then(|raw| listener.open(raw, site)))
+    Poll::Ready(accepted)
 }
 
 /// Deals with an error: whether the next attempt would meet it, too. Turns the waiting connections

@@ -9,11 +9,13 @@ use std::task::{Context, Poll, ready};
 
 use super::idna;
 use crate::blocking::Work;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
+#[cfg(feature = "test-util")]
+use crate::wait::shuffled::network::network;
 
 /// A target to bind or connect to: addresses, or a name with a port.
 ///
@@ -284,7 +286,7 @@ async fn lookup(host: String, port: u16, site: Site) -> io::Result<Vec<SocketAdd
     let question = check_host(&host)?;
     let handle = LoopHandle::current_for("net::lookup_host", Some(site));
     #[cfg(feature = "test-util")]
-    if let Some(wire) = handle.core().network() {
+    if let Some(wire) = network(handle.core()) {
         // A host of the network in memory needs no resolver.
         if let Some(addresses) = wire.borrow().lookup(&question) {
             let with_port = |address| SocketAddr::new(address, port);
@@ -380,7 +382,7 @@ pub fn lookup_addr(address: SocketAddr) -> impl Future<Output = io::Result<(Stri
 async fn name_of(address: SocketAddr, site: Site) -> io::Result<(String, String)> {
     let handle = LoopHandle::current_for("net::lookup_addr", Some(site));
     #[cfg(feature = "test-util")]
-    if let Some(wire) = handle.core().network() {
+    if let Some(wire) = network(handle.core()) {
         if let Some(name) = wire.borrow().name_of(address.ip()) {
             return Ok((name, address.port().to_string()));
         }

@@ -15,6 +15,19 @@ macro_rules! impl_async_stream {
             |stream| crate::net::duplex::end_writing(stream)
         );
 
+        impl $stream {
+            /// Splits the stream into halves with one owner each, as
+            /// [`io::split`](crate::io::split()) does.
+            pub fn into_split(
+                self,
+            ) -> (
+                crate::io::OwnedReadHalf<Self>,
+                crate::io::OwnedWriteHalf<Self>,
+            ) {
+                crate::io::split(self)
+            }
+        }
+
         #[cfg(any(feature = "hyper", feature = "tokio-io"))]
         impl $stream {
             /// Polls a receive into memory that is not initialised.

@@ -2,16 +2,18 @@
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{AsSource, Source};
 use crate::raw::bound::Bound;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::sys::datagrams::{Address, Head, Rooms};
 use crate::sys::errno::Fault;
+use crate::wait::shuffled::network::{send_simulated, with_wire, write_simulated};
 use crate::wire::{Options, SocketId, Wire};
 
 /// A socket in memory. Clones share it, and the last one closes it.
@@ -26,7 +28,7 @@ struct Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        self.handle.core().with_wire(|wire| wire.close(self.id));
+        with_wire(self.handle.core(), |wire| wire.close(self.id));
     }
 }
 
@@ -36,7 +38,7 @@ fn on_wire<T>(
     f: impl FnOnce(&mut Wire, SocketId) -> Result<T, Fault>,
 ) -> io::Result<T> {
     let core = socket.handle.core();
-    Ok(core.with_wire(|wire| f(wire, socket.id))?)
+    Ok(with_wire(core, |wire| f(wire, socket.id))?)
 }
 
 impl Memory {
@@ -48,7 +50,7 @@ impl Memory {
     }
 
     pub(super) fn tcp(handle: &LoopHandle, is_v6: bool) -> io::Result<Self> {
-        let id = handle.core().with_wire(|wire| wire.tcp_socket(is_v6))?;
+        let id = with_wire(handle.core(), |wire| wire.tcp_socket(is_v6))?;
         Ok(Self::new(handle, id))
     }
 
@@ -59,6 +61,11 @@ impl Memory {
         }
     }
 
+    /// Returns the socket for another loop, if that is on the same network.
+    pub(super) fn move_to(self, handle: &LoopHandle) -> Option<Self> {
+        Rc::ptr_eq(self.socket.handle.core(), handle.core()).then_some(self)
+    }
+
     fn wire<T>(&self, f: impl FnOnce(&mut Wire, SocketId) -> Result<T, Fault>) -> io::Result<T> {
         on_wire(&self.socket, f)
     }
@@ -66,7 +73,7 @@ impl Memory {
     /// Lets the source learn of the readiness of the socket.
     pub(super) fn attach<T: AsSource>(&self, source: Source<T>, can_write: bool) -> Source<T> {
         let (core, id) = (self.socket.handle.core(), self.socket.id);
-        core.with_wire(|wire| wire.attach(id, source.key(), can_write));
+        with_wire(core, |wire| wire.attach(id, source.key(), can_write));
         source
     }
 
@@ -172,7 +179,7 @@ impl Memory {
     }
 
     /// Reads into memory that is not initialised.
-    #[allow(dead_code, reason = "only hyper and tokio lend such memory")]
+    #[cfg(any(feature = "hyper", feature = "tokio-io"))]
     pub(super) fn receive_into(&self, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
         self.wire(|wire, id| {
             wire.read(id, |front, back| {
@@ -190,7 +197,7 @@ impl Memory {
     #[cold]
     pub(super) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
         let Number { handle, id } = &**self.socket;
-        handle.core().write_simulated(*id, [buffer].into_iter())
+        write_simulated(handle.core(), *id, [buffer].into_iter())
     }
 
     #[cold]
@@ -200,7 +207,7 @@ impl Memory {
         }
         let Number { handle, id } = &**self.socket;
         let buffers = buffers.iter().map(|buffer| &**buffer);
-        handle.core().write_simulated(*id, buffers)
+        write_simulated(handle.core(), *id, buffers)
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -215,9 +222,7 @@ impl Memory {
         address: SocketAddr,
         set: impl FnOnce(&mut Options),
     ) -> io::Result<Self> {
-        let id = handle
-            .core()
-            .with_wire(|wire| wire.udp_socket(address, set))?;
+        let id = with_wire(handle.core(), |wire| wire.udp_socket(address, set))?;
         Ok(Self::new(handle, id))
     }
 
@@ -232,7 +237,7 @@ impl Memory {
     #[cold]
     pub(super) fn send(&self, datagram: &[u8], to: Option<SocketAddr>) -> io::Result<usize> {
         let Number { handle, id } = &**self.socket;
-        handle.core().send_simulated(*id, datagram, to)
+        send_simulated(handle.core(), *id, datagram, to)
     }
 
     /// Receives a datagram: the bytes that fit, its whole length, and its sender.

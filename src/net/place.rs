@@ -15,11 +15,15 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 #[cfg(feature = "test-util")]
 use super::memory::Memory;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
+#[cfg(feature = "test-util")]
+use crate::raw::thread_bound::ThreadBound;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::{Interest, impl_as_source};
+#[cfg(feature = "test-util")]
+use crate::wait::shuffled::network::network;
 
 /// A socket of the kernel, or one in memory.
 pub(super) enum Place<K> {
@@ -65,8 +69,49 @@ impl<K> Place<K> {
         either!(self, socket => Place::Kernel(convert(socket)), memory => Place::Memory(memory))
     }
 
+    /// Makes the socket one that can move to another loop.
+    pub(super) fn into_sent(self) -> SentPlace<K> {
+        either!(
+            self,
+            socket => SentPlace::Kernel(socket),
+            memory => SentPlace::Memory(ThreadBound::new(Some(memory))),
+        )
+    }
+
     pub(super) fn is_in_memory(&self) -> bool {
         either!(self, _socket => false, _memory => true)
+    }
+}
+
+/// A [`Place`] that is `Send`. A socket in memory stays on its thread all the same.
+pub(super) enum SentPlace<K> {
+    Kernel(K),
+    #[cfg(feature = "test-util")]
+    Memory(ThreadBound<Option<Memory>>),
+}
+
+impl<K> SentPlace<K> {
+    /// Puts the socket where the loop finds it.
+    ///
+    /// # Errors
+    ///
+    /// If the socket is in memory, and the loop is not on its network.
+    pub(super) fn into_place(self, handle: &LoopHandle) -> io::Result<Place<K>> {
+        let _ = handle;
+        match self {
+            Self::Kernel(socket) => Ok(Place::Kernel(socket)),
+            #[cfg(feature = "test-util")]
+            Self::Memory(mut memory) => {
+                let memory = memory.get_mut().and_then(Option::take);
+                let memory = memory.and_then(|memory| memory.move_to(handle));
+                memory.map(Place::Memory).ok_or_else(|| {
+                    io::Error::new(
+                        io::ErrorKind::Unsupported,
+                        "a socket in memory cannot leave the network of its test",
+                    )
+                })
+            }
+        }
     }
 }
 
@@ -81,7 +126,7 @@ impl Place<Socket> {
     /// Creates a socket for a loop: in memory if the loop has a network there.
     pub(super) fn tcp(handle: Option<&LoopHandle>, is_v6: bool) -> io::Result<Self> {
         #[cfg(feature = "test-util")]
-        if let Some(handle) = handle.filter(|handle| handle.core().network().is_some()) {
+        if let Some(handle) = handle.filter(|handle| network(handle.core()).is_some()) {
             return Memory::tcp(handle, is_v6).map(Self::Memory);
         }
         let _ = handle;

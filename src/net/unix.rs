@@ -20,9 +20,10 @@ macro_rules! impl_unix_socket {
             #[inline]
             pub fn from_std(socket: $std) -> std::io::Result<Self> {
                 let site = std::panic::Location::caller();
-                let handle = $crate::event_loop::api::loop_handle::LoopHandle::current();
+                let handle = $crate::runtime::loop_handle::LoopHandle::current();
                 handle
                     .core()
+                    .waits
                     .note_outside("a socket of the standard library", site);
                 socket.set_nonblocking(true)?;
                 Self::adopt(&handle, socket, site)
@@ -60,7 +61,7 @@ macro_rules! impl_unix_socket {
             }
         }
 
-        $crate::event_loop::api::handle::impl_handle!($socket, |this| this.source.handle_core());
+        $crate::runtime::handle::impl_handle!($socket, |this| this.source.handle_core());
         $crate::sys::poller::impl_as_source!($socket, |this| this.get_ref());
     };
 }
@@ -85,7 +86,7 @@ macro_rules! impl_unix_peer {
             pub fn pair() -> std::io::Result<(Self, Self)> {
                 let (one, other) = <$std>::pair()?;
                 let site = std::panic::Location::caller();
-                let handle = $crate::event_loop::api::loop_handle::LoopHandle::current();
+                let handle = $crate::runtime::loop_handle::LoopHandle::current();
                 let adopt = |end: $std| {
                     end.set_nonblocking(true)?;
                     Self::adopt(&handle, end, site)
@@ -123,6 +124,7 @@ macro_rules! impl_unix_peer {
 }
 
 mod datagram;
+mod detached;
 mod listener;
 mod name;
 mod stream;

@@ -37,12 +37,12 @@ use std::task::{Context, Poll};
 use super::accept::{self, Accept, Accepted, Accepts};
 use crate::blocking::Work;
 use crate::error::OsError;
-use crate::event_loop::api::handle::{Close, impl_handle, sealed};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::io::bytes::{impl_async_read, impl_async_write};
 use crate::io::{Readiness, Source};
 use crate::pool::Class;
+use crate::runtime::handle::{Close, impl_handle, sealed};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::pipe::{PipeEnd, PipeListener, drain, open, wait_for_instance};
 use crate::sys::poller::Interest;
@@ -152,7 +152,7 @@ impl Accepts for NamedPipeListener {
     }
 
     fn open(&self, end: PipeEnd, site: Site) -> io::Result<NamedPipeStream> {
-        let handle = crate::event_loop::api::handle::Handle::event_loop(self);
+        let handle = crate::runtime::handle::Handle::event_loop(self);
         NamedPipeStream::register(&handle, end, site)
     }
 }

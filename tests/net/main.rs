@@ -25,6 +25,7 @@ mod util {
 }
 
 mod datagram_calls;
+mod detached;
 mod faults;
 mod io_budget;
 mod lookup;

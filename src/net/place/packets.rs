@@ -7,16 +7,18 @@ use std::net::{self, SocketAddr};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 
 use super::{Place, StreamOptions, either};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 #[cfg(feature = "test-util")]
 use crate::net::memory::Memory;
 use crate::net::udp::UdpOptions;
+use crate::runtime::loop_handle::LoopHandle;
 #[cfg(feature = "test-util")]
 use crate::shuffle::no_groups;
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::impl_as_source;
+#[cfg(feature = "test-util")]
+use crate::wait::shuffled::network::network;
 
 /// The socket of a [`UdpSocket`](crate::net::UdpSocket). It is the type of what
 /// [`readable`](crate::net::UdpSocket::readable) waits for, and has no use of its own.
@@ -47,7 +49,7 @@ impl Packets {
         options: UdpOptions,
     ) -> io::Result<Self> {
         #[cfg(feature = "test-util")]
-        if handle.core().network().is_some() {
+        if network(handle.core()).is_some() {
             let socket = Memory::udp(handle, address, |set| options.store(set))?;
             return Ok(Self(Place::Memory(socket)));
         }

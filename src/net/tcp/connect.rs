@@ -14,10 +14,10 @@ use socket2::Socket;
 
 use super::stream::TcpStream;
 use crate::error::OsError;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::net::address::{Resolving, ToAddresses};
 use crate::net::place::Place;
 use crate::phase::{self, PhaseFuture};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// Connects to the first address of a target that accepts.

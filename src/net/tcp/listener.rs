@@ -12,13 +12,14 @@ use futures::Stream;
 use super::socket::TcpSocket;
 use super::stream::TcpStream;
 use crate::error::OsError;
-use crate::event_loop::api::handle::{Close, Handle, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::io::Source;
+use crate::io::{Moving, Source};
 use crate::label::Role;
 use crate::net::accept::{self, Accept, Accepted, Accepts, BACKLOG};
 use crate::net::address::{FirstOf, Resolving, ToAddresses};
+use crate::net::detached::Detached;
 use crate::net::place::{Acceptor, Conn};
+use crate::runtime::handle::{Close, Handle, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::impl_as_source;
 
@@ -126,6 +127,18 @@ impl TcpListener {
         })
     }
 
+    pub(in crate::net) fn from_source(source: Source<Acceptor>, is_tcp: bool) -> Self {
+        Self {
+            source,
+            is_tcp,
+            accepted: Accepted::default(),
+        }
+    }
+
+    pub(in crate::net) fn into_source(self) -> (Source<Acceptor>, bool) {
+        (self.source, self.is_tcp)
+    }
+
     /// Registers a listener of the standard library with the running loop, in non-blocking mode.
     ///
     /// # Errors
@@ -141,6 +154,7 @@ impl TcpListener {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         handle
             .core()
+            .waits
             .note_outside("a socket of the standard library", site);
         Self::register(&handle, Acceptor::from_std(listener), site)
     }
@@ -169,6 +183,35 @@ impl TcpListener {
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> {
         self.accept_at(Location::caller())
+    }
+
+    /// Accepts a connection that is registered with no loop, so that another one can
+    /// [attach](Detached::attach) it. It waits as [`accept`](Self::accept) does.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`accept`](Self::accept).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no connection.
+    ///
+    /// # Examples
+    ///
+    /// See [`Detached`].
+    #[track_caller]
+    pub fn accept_detached(
+        &self,
+    ) -> impl Future<Output = io::Result<(Detached<TcpStream>, SocketAddr)>> {
+        let mut accept = Accept::new(self, Location::caller());
+        std::future::poll_fn(move |cx| {
+            let raw = std::task::ready!(accept.poll_raw(cx));
+            Poll::Ready(raw.map(|(conn, peer)| (self.detached(conn, accept.site()), peer)))
+        })
+    }
+
+    fn detached(&self, conn: Conn, site: Site) -> Detached<TcpStream> {
+        Detached::of_conn(conn, Moving::accepted(self.is_tcp, site))
     }
 
     /// Returns whether the next accept waits because of an error that stays.
@@ -335,7 +378,7 @@ impl Stream for Incoming<'_> {
 impl fmt::Debug for Incoming<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Incoming")
-            .field(self.accept.listener())
+            .field(self.accept.listener)
             .finish()
     }
 }

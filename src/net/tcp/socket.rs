@@ -15,8 +15,8 @@ use super::keepalive::{Keepalive, set_keepalive};
 use super::listener::TcpListener;
 use super::stream::TcpStream;
 use crate::error::OsError;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::net::place::Place;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::impl_as_source;
 

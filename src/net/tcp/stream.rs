@@ -11,12 +11,12 @@ use socket2::Socket;
 
 use super::connect::Connect;
 use super::keepalive::{Keepalive, set_keepalive};
-use crate::event_loop::api::handle::{Close, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::label::Role;
 use crate::net::address::ToAddresses;
 use crate::net::place::{Conn, Place, StreamOptions};
+use crate::runtime::handle::{Close, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::impl_as_source;
@@ -123,6 +123,14 @@ impl TcpStream {
         &self.source
     }
 
+    pub(in crate::net) fn from_source(source: Source<Conn>) -> Self {
+        Self { source }
+    }
+
+    pub(in crate::net) fn into_source(self) -> Source<Conn> {
+        self.source
+    }
+
     /// Puts a connected stream on the loop. It may be of another protocol than TCP if its owner
     /// says so.
     pub(in crate::net) fn register(
@@ -155,6 +163,7 @@ impl TcpStream {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         handle
             .core()
+            .waits
             .note_outside("a socket of the standard library", site);
         Self::register(&handle, Conn::from_std(stream), is_tcp, Role::Unknown, site)
     }

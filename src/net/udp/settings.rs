@@ -233,6 +233,60 @@ impl UdpSocket {
     }
 }
 
+/// The buffers of the system.
+impl UdpSocket {
+    /// Returns the size of the receive buffer in bytes. Linux doubles the size that was set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_RCVBUF)`.
+    pub fn recv_buffer_size(&self) -> io::Result<usize> {
+        self.packets().options().recv_buffer_size()
+    }
+
+    /// Sets the size of the receive buffer in bytes. The system may limit it.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_RCVBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_recv_buffer_size(20_000)?;
+    ///     assert!(socket.recv_buffer_size()? >= 20_000);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.packets().options().set_recv_buffer_size(bytes)
+    }
+
+    /// Returns the size of the send buffer in bytes. Linux doubles the size that was set.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `getsockopt(SO_SNDBUF)`.
+    pub fn send_buffer_size(&self) -> io::Result<usize> {
+        self.packets().options().send_buffer_size()
+    }
+
+    /// Sets the size of the send buffer in bytes. The system may limit it.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `setsockopt(SO_SNDBUF)`.
+    pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
+        self.packets().options().set_send_buffer_size(bytes)
+    }
+}
+
 impl_tos!(UdpSocket, |this| this.packets().options());
 
 fn check_range(value: u32, least: u32, what: &str) -> io::Result<()> {

@@ -8,12 +8,12 @@ use std::panic::Location;
 use std::task::{Context, Poll};
 
 use crate::error::OsError;
-use crate::event_loop::api::handle::{Close, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::net::address::{FirstOf, Resolving, ToAddresses};
 use crate::net::place::Packets;
 use crate::net::udp::UdpOptions;
+use crate::runtime::handle::{Close, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::impl_as_source;
 
@@ -45,7 +45,7 @@ use crate::sys::poller::impl_as_source;
 /// # }
 /// ```
 pub struct UdpSocket {
-    pub(super) source: Source<Packets>,
+    pub(in crate::net) source: Source<Packets>,
 }
 
 impl UdpSocket {
@@ -156,6 +156,7 @@ impl UdpSocket {
         let (handle, site) = (LoopHandle::current(), Location::caller());
         handle
             .core()
+            .waits
             .note_outside("a socket of the standard library", site);
         Self::register(&handle, Packets::from_std(socket), site)
     }

@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 use socket2::{Domain, Socket, Type};
 
 use super::name::{RemoveOnDrop, SocketName};
-use crate::event_loop::api::handle::Close;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
+use crate::runtime::handle::Close;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 
@@ -174,6 +174,17 @@ impl UnixDatagram {
     pub fn close(self) -> Close {
         drop(self.path);
         self.source.close()
+    }
+
+    pub(in crate::net) fn into_parts(self) -> (RemoveOnDrop, Source<net::UnixDatagram>) {
+        (self.path, self.source)
+    }
+
+    pub(in crate::net) fn from_parts(
+        path: RemoveOnDrop,
+        source: Source<net::UnixDatagram>,
+    ) -> Self {
+        Self { path, source }
     }
 
     fn into_source(mut self) -> Source<net::UnixDatagram> {

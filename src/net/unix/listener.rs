@@ -12,11 +12,11 @@ use socket2::{Domain, Type};
 
 use super::name::{RemoveOnDrop, SocketName};
 use super::stream::UnixStream;
-use crate::event_loop::api::handle::{Close, Handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::label::Role;
 use crate::net::accept::{self, Accept, Accepted, Accepts, BACKLOG};
+use crate::runtime::handle::{Close, Handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::Interest;
@@ -91,7 +91,11 @@ impl UnixListener {
         Ok(listener)
     }
 
-    fn adopt(handle: &LoopHandle, listener: net::UnixListener, site: Site) -> io::Result<Self> {
+    pub(in crate::net) fn adopt(
+        handle: &LoopHandle,
+        listener: net::UnixListener,
+        site: Site,
+    ) -> io::Result<Self> {
         sys::socket::keep_reserve();
         Ok(Self {
             source: Source::new_at(handle, listener, Interest::Read, site)?,
@@ -150,6 +154,21 @@ impl UnixListener {
     pub fn close(self) -> Close {
         drop(self.path);
         self.source.close()
+    }
+
+    pub(in crate::net) fn into_parts(self) -> (RemoveOnDrop, Source<net::UnixListener>) {
+        (self.path, self.source)
+    }
+
+    pub(in crate::net) fn from_parts(
+        path: RemoveOnDrop,
+        source: Source<net::UnixListener>,
+    ) -> Self {
+        Self {
+            path,
+            source,
+            accepted: Accepted::default(),
+        }
     }
 
     fn into_source(mut self) -> Source<net::UnixListener> {

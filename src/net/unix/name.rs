@@ -99,7 +99,7 @@ pub(super) fn name_of(address: io::Result<net::SocketAddr>) -> io::Result<Option
 }
 
 /// A bound path that is removed on drop.
-pub(super) struct RemoveOnDrop(pub(super) Option<PathBuf>);
+pub(in crate::net) struct RemoveOnDrop(pub(super) Option<PathBuf>);
 
 impl RemoveOnDrop {
     pub(super) fn of(name: SocketName) -> Self {

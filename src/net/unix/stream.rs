@@ -10,11 +10,11 @@ use std::panic::Location;
 use socket2::{Domain, Type};
 
 use super::name::SocketName;
-use crate::event_loop::api::handle::Close;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::label::Role;
 use crate::phase;
+use crate::runtime::handle::Close;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 
@@ -139,7 +139,11 @@ impl UnixStream {
         Self::register(handle, stream, Role::Unknown, site)
     }
 
-    fn into_source(self) -> Source<net::UnixStream> {
+    pub(in crate::net) fn from_source(source: Source<net::UnixStream>) -> Self {
+        Self { source }
+    }
+
+    pub(in crate::net) fn into_source(self) -> Source<net::UnixStream> {
         self.source
     }
 

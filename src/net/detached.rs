@@ -1,0 +1,155 @@
+//! Sockets on the way from one loop to another.
+
+use std::fmt;
+use std::io;
+use std::panic::Location;
+
+use crate::io::Moving;
+use crate::net::place::{Acceptor, Conn, Packets};
+use crate::net::tcp::{TcpListener, TcpStream};
+use crate::net::udp::UdpSocket;
+use crate::runtime::loop_handle::LoopHandle;
+use crate::site::Site;
+
+/// Registers a socket with a loop.
+type Attach<T> = dyn FnOnce(&LoopHandle) -> io::Result<T> + Send + Sync;
+
+/// A socket that belongs to no loop, so that it can be sent to another thread.
+///
+/// `detach` deregisters a socket from its loop, and [`attach`](Self::attach) registers it with the
+/// loop that runs. The loop reads nothing ahead, so no byte is lost in between. The line that
+/// created the socket, what reports call it, and whether it keeps its loop alive go along.
+///
+/// Dropping a `Detached` closes the socket.
+///
+/// # Examples
+///
+/// A connection that another loop answers:
+///
+/// ```
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// # fn main() -> std::io::Result<()> {
+/// phaseloop::block_on(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
+///     let (detached, _peer) = listener.accept_detached().await?;
+///     let other = std::thread::spawn(move || {
+///         phaseloop::block_on(async {
+///             let mut server = detached.attach()?;
+///             server.write_all(b"from another loop").await
+///         })
+///     });
+///     let mut text = String::new();
+///     client.read_to_string(&mut text).await?;
+///     assert_eq!(text, "from another loop");
+///     other.join().unwrap()
+/// })
+/// # }
+/// ```
+pub struct Detached<T> {
+    /// Owns the socket, and registers it.
+    attach: Box<Attach<T>>,
+    site: Site,
+}
+
+impl<T> Detached<T> {
+    /// Registers the socket with the loop that runs.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of registering the descriptor with the poller; then the socket is closed.
+    /// [`Unsupported`](io::ErrorKind::Unsupported) for a socket in memory, which only a test has,
+    /// on a loop of another network.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    #[track_caller]
+    pub fn attach(self) -> io::Result<T> {
+        (self.attach)(&LoopHandle::current())
+    }
+
+    /// Returns the line that created the socket.
+    #[must_use]
+    pub fn created_at(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    /// Creates a `Detached` of what `attach` owns.
+    pub(super) fn new(
+        moving: Moving,
+        attach: impl FnOnce(&LoopHandle, Moving) -> io::Result<T> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            site: moving.site,
+            attach: Box::new(move |handle| attach(handle, moving)),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Detached<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Detached")
+            .field("type", &std::any::type_name::<T>())
+            .field("created_at", &self.site)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Detached<TcpStream> {
+    /// Creates a connection that belongs to no loop yet.
+    pub(super) fn of_conn(conn: Conn, moving: Moving) -> Self {
+        let socket = conn.0.into_sent();
+        Self::new(moving, |handle, moving| {
+            let conn = Conn(socket.into_place(handle)?);
+            let source = conn.open(handle, true, moving.site)?;
+            Ok(TcpStream::from_source(source.arrived(moving)))
+        })
+    }
+}
+
+/// Documents and declares a `detach`.
+macro_rules! detach {
+    ($type:ty, |$socket:ident| $detached:expr) => {
+        impl $type {
+            /// Deregisters the socket, so that it can move to another loop; see
+            /// [`Detached`](crate::net::Detached).
+            ///
+            /// # Panics
+            ///
+            /// If the socket was closed through `AsyncWrite`.
+            pub fn detach(self) -> $crate::net::Detached<Self> {
+                let $socket = self;
+                $detached
+            }
+        }
+    };
+}
+
+detach!(TcpStream, |stream| {
+    let (conn, moving) = stream.into_source().detach();
+    Detached::of_conn(conn, moving)
+});
+
+detach!(TcpListener, |listener| {
+    let (source, is_tcp) = listener.into_source();
+    let (acceptor, moving) = source.detach();
+    let socket = acceptor.0.into_sent();
+    Detached::new(moving, move |handle, moving| {
+        let acceptor = Acceptor(socket.into_place(handle)?);
+        let source = acceptor.open(handle, moving.site)?;
+        Ok(Self::from_source(source.arrived(moving), is_tcp))
+    })
+});
+
+detach!(UdpSocket, |socket| {
+    let (packets, moving) = socket.source.detach();
+    let socket = packets.0.into_sent();
+    Detached::new(moving, |handle, moving| {
+        let packets = Packets(socket.into_place(handle)?);
+        let source = packets.open(handle, moving.site)?.arrived(moving);
+        Ok(Self { source })
+    })
+});
