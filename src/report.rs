@@ -8,9 +8,9 @@ pub(crate) mod waits;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
-use self::waits::{Due, PHASES, State, Wait, Waiting, Waits, Who, short_name};
-use super::api::loop_handle::LoopHandle;
-use super::core::Core;
+use self::waits::{PHASES, State, Wait, Waits, Who, short_name, waits};
+use crate::event_loop::core::Core;
+use crate::event_loop::extension::{Due, Waiting};
 use crate::keeper::Keeper;
 use crate::task_info::Info;
 
@@ -31,8 +31,9 @@ const WAITS: usize = 8;
 /// [`handles`](LoopHandle::handles) and [`tasks`](LoopHandle::tasks). `Debug` and `Display` print
 /// one text.
 ///
-/// Handles and tasks are listed oldest first, sleeps by their deadlines. If more than three items
-/// have one source line and one state, they share one line with a count.
+/// If tasks wait for each other in a circle, of locks and joins and nothing else, the report begins
+/// with the circle. Handles and tasks are listed oldest first, sleeps by their deadlines. If more
+/// than three items have one source line and one state, they share one line with a count.
 ///
 /// # What it does not know
 ///
@@ -42,10 +43,13 @@ const WAITS: usize = 8;
 /// - What a task waits for is known if it is part of the loop: I/O, a sleep, a job, a signal, a
 ///   child, a file watcher, a phase, another task, a [`JoinSet`](crate::task::JoinSet), a
 ///   cancellation. With the crate `phaseloop-node` also a promise, an event, an abort signal, and
-///   the end or the next chunk of a stream. Channels and locks are "something else".
+///   the end or the next chunk of a stream. Channels and
+///   locks of other crates are "something else".
 /// - A future in a `FuturesUnordered` is polled with another waker than the task's. It is listed as
 ///   one that wakes "a waker of task 7": the task that polled it last with a new waker.
 pub struct Report {
+    /// The circles of waits.
+    circles: Part,
     keepers: Part,
     /// Handles that are not started, and unref'd ones.
     others: Part,
@@ -54,104 +58,92 @@ pub struct Report {
     is_closed: bool,
 }
 
-impl LoopHandle {
-    /// Returns a report of what keeps the loop alive, what else is open on it, and which tasks are
-    /// pending, with names and source lines. Print it when a program hangs.
-    ///
-    /// The cost is proportional to the size of the report, and the loop is not changed. A loop that
-    /// waits can print its report on a signal, or on the request of another thread: `remote.call(||
-    /// eprintln!("{}", LoopHandle::current().report()))`. `examples/why_hang.rs` shows both. If a
-    /// callback or poll does not return, the loop cannot report: inspect its stack with a debugger.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use phaseloop::{LoopHandle, task, time::sleep};
-    ///
-    /// phaseloop::block_on(async {
-    ///     let task = task::Builder::new().name("sleeper").spawn(sleep(Duration::from_secs(3600)));
-    ///     phaseloop::phase::check().await;
-    ///     let report = LoopHandle::current().report().to_string();
-    ///     assert!(report.contains("due in 3599."), "{report}");
-    ///     assert!(report.contains("wakes task 1 \"sleeper\""), "{report}");
-    ///     task.abort();
-    /// });
-    /// ```
-    #[must_use]
-    #[inline]
-    pub fn report(&self) -> Report {
-        self.core().report()
+#[inline]
+pub(crate) fn report(core: &Core) -> Report {
+    let waits = waits(core);
+    let mut lines = Lines::default();
+    for circle in waits.circles() {
+        lines.add(circle);
+    }
+    let circles = lines.take();
+
+    add_main_future(core, &mut lines);
+    for waiting in waits.found.iter().filter(|waiting| waiting.keeps_alive) {
+        lines.add_waiting(waiting, &waits);
+    }
+    add_counted(core, &mut lines);
+    let keepers = lines.take();
+
+    for waiting in waits.found.iter().filter(|waiting| !waiting.keeps_alive) {
+        lines.add_waiting(waiting, &waits);
+    }
+    let others = lines.take();
+
+    if let Some(site) = waits.main {
+        let (state, _) = waits.state_texts(Who::Main);
+        lines.add(format!("the main future ({site}): {state}"));
+    }
+    for (place, task) in waits.tasks.iter().enumerate() {
+        let (state, common) = waits.state_texts(Who::Task(place));
+        lines.add_task(&task.info, &state, &common);
+    }
+    Report {
+        circles,
+        keepers,
+        others,
+        pending: lines.take(),
+        is_closed: core.is_closed(),
     }
 }
 
-impl Core {
-    #[inline]
-    pub(in crate::event_loop) fn report(&self) -> Report {
-        let waits = self.waits();
-        let mut lines = Lines::default();
+/// Returns the report, with what the observers add to it.
+#[allow(dead_code, reason = "a signal or a watchdog asks for it")]
+#[inline]
+pub(crate) fn full_report(core: &Core) -> String {
+    let mut text = report(core).to_string();
+    core.probe().add_to_report(&mut text);
+    text
+}
 
-        self.add_main_future(&mut lines);
-        for waiting in waits.found.iter().filter(|waiting| waiting.keeps_alive) {
-            lines.add_waiting(waiting, &waits);
-        }
-        self.add_counted(&mut lines);
-        let keepers = lines.take();
+/// Returns the report of the current loop, with what its observers add to it.
+#[cfg(feature = "probe")]
+#[inline]
+pub(crate) fn report_of_current() -> String {
+    crate::event_loop::current::with(|core| core.map(full_report)).unwrap_or_default()
+}
 
-        for waiting in waits.found.iter().filter(|waiting| !waiting.keeps_alive) {
-            lines.add_waiting(waiting, &waits);
-        }
-        let others = lines.take();
+/// Adds the main future of `block_on`, which keeps the loop alive.
+#[inline]
+fn add_main_future(core: &Core, lines: &mut Lines) {
+    if let (1.., Some(main)) = (
+        core.ledger.count(Keeper::MainFuture),
+        core.executor.main_info(),
+    ) {
+        lines.add(format!("{} ({})", Keeper::MainFuture, main.site));
+    }
+}
 
-        if let Some(site) = waits.main {
-            let (state, _) = waits.state_texts(Who::Main);
-            lines.add(format!("the main future ({site}): {state}"));
-        }
-        for (place, task) in waits.tasks.iter().enumerate() {
-            let (state, common) = waits.state_texts(Who::Task(place));
-            lines.add_task(&task.info, &state, &common);
-        }
-        Report {
-            keepers,
-            others,
-            pending: lines.take(),
-            is_closed: self.is_closed(),
+/// Adds the keepers that are counted and not listed.
+#[inline]
+fn add_counted(core: &Core, lines: &mut Lines) {
+    for phase in PHASES {
+        for _ in 0..core.phases.queue(phase).referenced() {
+            lines.add(format!("queued for the {phase} phase"));
         }
     }
-
-    /// Adds the main future of `block_on`, which keeps the loop alive.
-    #[inline]
-    fn add_main_future(&self, lines: &mut Lines) {
-        if let (1.., Some(main)) = (
-            self.ledger.count(Keeper::MainFuture),
-            self.executor.main_info(),
-        ) {
-            lines.add(format!("{} ({})", Keeper::MainFuture, main.site));
+    if let Some(hook) = core.waits.hook() {
+        let name = hook.name();
+        for _ in 0..hook.task_count() {
+            lines.add(format!("task of {name}"));
+        }
+        if core.executor.main_info().is_some() || core.executor.task_count() > 0 {
+            lines.add(format!(
+                "pending tasks, which may wait for something of {name}"
+            ));
         }
     }
-
-    /// Adds the keepers that are counted and not listed.
-    #[inline]
-    fn add_counted(&self, lines: &mut Lines) {
-        for phase in PHASES {
-            for _ in 0..self.phases.queue(phase).referenced() {
-                lines.add(format!("queued for the {phase} phase"));
-            }
-        }
-        if let Some(hook) = self.wait_hook() {
-            let name = hook.name();
-            for _ in 0..hook.task_count() {
-                lines.add(format!("task of {name}"));
-            }
-            if self.executor.main_info().is_some() || self.executor.task_count() > 0 {
-                lines.add(format!(
-                    "pending tasks, which may wait for something of {name}"
-                ));
-            }
-        }
-        if self.has_unlisted() {
-            lines.add("woken tasks or queued closures, which run next".to_owned());
-        }
+    if core.has_unlisted() {
+        lines.add("woken tasks or queued closures, which run next".to_owned());
     }
 }
 
@@ -160,7 +152,7 @@ impl Waits {
     fn something_else(&self) -> String {
         let of_runtime = self.runtime.map(|name| format!("something of {name}, or "));
         let of_runtime = of_runtime.unwrap_or_default();
-        format!("{of_runtime}something else (a channel, a lock, another thread)")
+        format!("{of_runtime}something else (another crate's channel or lock, another thread)")
     }
 
     /// Returns the state of a task as text that follows its name, and the text without what tells
@@ -173,12 +165,14 @@ impl Waits {
             State::IsWoken => alike("was woken, will be polled"),
             State::Unknown => alike(&format!("waits for {}", self.something_else())),
             State::WaitsFor(waits) => {
-                let text = |name: fn(&Waiting) -> String| {
+                type LockText = fn(&Waits, usize, usize) -> String;
+                let text = |name: fn(&Waiting) -> String, lock: LockText| {
                     let waits = waits.iter().map(|wait| match *wait {
                         Wait::Found(place) => name(&self.found[place]),
                         Wait::Named(place) => name(&self.named[place].0),
                         Wait::Task(place) => short_name(&self.tasks[place].info),
                         Wait::Phase(phase) => format!("the {phase} phase"),
+                        Wait::Lock(place, number) => lock(self, place, number),
                     });
                     let some = waits.clone().take(WAITS).collect::<Vec<_>>().join(", ");
                     match waits.count().saturating_sub(WAITS) {
@@ -186,7 +180,11 @@ impl Waits {
                         more => format!("waits for {some} and {more} more"),
                     }
                 };
-                (text(Waiting::name), text(Waiting::common_name))
+                let common: LockText = |waits, place, _| waits.lock_common(place);
+                (
+                    text(Waiting::name, Self::lock_text),
+                    text(Waiting::common_name, common),
+                )
             }
         }
     }
@@ -307,6 +305,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_closed {
             return f.write_str("The loop has been dropped.\n");
+        }
+        for circle in &self.circles.lines {
+            writeln!(f, "{circle}")?;
         }
         match self.keepers.count {
             0 => f.write_str("Nothing keeps the loop alive.\n")?,

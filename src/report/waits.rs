@@ -1,19 +1,24 @@
 //! The search behind reports: what waits on the loop, and which task each of it wakes.
 
+mod circles;
+mod locks;
 mod named;
 
 use std::fmt;
 use std::rc::Rc;
-use std::task::Waker;
 use std::time::Duration;
 
+pub(crate) use self::circles::circles;
+use self::locks::{LockState, relate_locks};
+use self::named::named_waits;
 use crate::clock::NEVER;
-use crate::event_loop::api::handle::{Header, Stage};
 use crate::event_loop::core::Core;
+use crate::event_loop::extension::{Due, Waiting};
 use crate::event_loop::io::sources::Direction;
+use crate::event_loop::ledger::handles::{Header, Stage};
 use crate::event_loop::ledger::jobs::{Asker, JobInfo};
 use crate::event_loop::phases::timers::Payload;
-use crate::event_loop::wait::hook::WaitHook;
+use crate::event_loop::wait::WaitHook;
 use crate::executor::notes::{Polled, Source};
 use crate::executor::registry::TaskState;
 use crate::executor::shared::Runnable;
@@ -25,7 +30,7 @@ use crate::sorted::{SortedMap, sorted_by_number};
 use crate::task_info::{Id, Info};
 
 /// The phases whose queues a report lists.
-pub(super) const PHASES: [Phase; 6] = [
+pub(crate) const PHASES: [Phase; 6] = [
     Phase::Pending,
     Phase::Idle,
     Phase::Prepare,
@@ -34,29 +39,9 @@ pub(super) const PHASES: [Phase; 6] = [
     Phase::Closing,
 ];
 
-/// A handle, sleep or job of a report.
-#[derive(Debug)]
-pub struct Waiting {
-    pub(crate) label: Label,
-    /// The line that created it, if known.
-    pub site: Option<Site>,
-    /// Its state, as text.
-    pub state: String,
-    /// The time until it is due, if it has a deadline.
-    pub due: Option<Due>,
-    /// Whether it keeps the loop alive.
-    pub keeps_alive: bool,
-    /// The data pointers of the wakers that wait for it.
-    pub wakers: Vec<*const ()>,
-}
-
-/// The time until a deadline in nanoseconds, or the maximum for none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Due(pub u64);
-
 /// The main future, or a task by its place in [`Waits::tasks`].
 #[derive(Clone, Copy)]
-pub(super) enum Who {
+pub(crate) enum Who {
     Main,
     Task(usize),
 }
@@ -84,7 +69,7 @@ struct Activity {
 
 /// What a task waits for.
 #[derive(Clone, Copy)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     /// An entry of [`Waits::found`].
     Found(usize),
     /// A task by its place in [`Waits::tasks`].
@@ -92,10 +77,12 @@ pub(super) enum Wait {
     Phase(Phase),
     /// An entry of [`Waits::named`].
     Named(usize),
+    /// An entry of [`Waits::locks`], and the number of the wait there.
+    Lock(usize, usize),
 }
 
 /// What a task does.
-pub(super) enum State<'a> {
+pub(crate) enum State<'a> {
     IsPolled,
     IsWoken,
     WaitsFor(&'a [Wait]),
@@ -103,210 +90,168 @@ pub(super) enum State<'a> {
 }
 
 /// What waits on a loop.
-pub(super) struct Waits {
+pub(crate) struct Waits {
     /// Handles, sleeps and jobs.
-    pub(super) found: Vec<Waiting>,
+    pub(crate) found: Vec<Waiting>,
     /// What tasks wait for that is no handle of the loop, and which tasks will end the wait.
-    pub(super) named: Vec<(Waiting, Source)>,
+    pub(crate) named: Vec<(Waiting, Source)>,
+    /// The locks and channels that tasks wait for.
+    locks: Vec<LockState>,
     /// The tasks, oldest first.
-    pub(super) tasks: Vec<TaskState>,
+    pub(crate) tasks: Vec<TaskState>,
     /// The line of the main future, if there is one.
-    pub(super) main: Option<Site>,
+    pub(crate) main: Option<Site>,
     /// The name of the runtime inside the loop, if there is one.
-    pub(super) runtime: Option<&'static str>,
+    pub(crate) runtime: Option<&'static str>,
     /// Whose waker a data pointer belongs to, and whether the waker is of another library.
     owners: SortedMap<usize, (Who, bool)>,
     /// That of the main future, and behind it those of the tasks.
     activities: Vec<Activity>,
 }
 
-impl Core {
-    /// Returns what waits on the loop. It runs no user code.
-    #[inline]
-    pub(super) fn waits(&self) -> Waits {
-        self.waits_by(&[])
-    }
+/// Returns what waits on the loop. It runs no user code.
+#[inline]
+pub(crate) fn waits(core: &Core) -> Waits {
+    waits_by(core, &[])
+}
 
-    /// Returns what waits on the loop, if more wakers than those of reports are known. It runs no
-    /// user code.
-    #[inline]
-    pub(super) fn waits_by(&self, known: &[(Polled, *const ())]) -> Waits {
-        let tasks = self.task_states();
-        let main = self.executor.main_info();
-        let woken = self.woken_slots();
-        let mut waits = Waits {
-            found: self.all_that_waits(&tasks),
-            named: self.named_waits(),
-            main: main.map(|main| main.site),
-            runtime: self.wait_hook().map(WaitHook::name),
-            owners: self.owners(&tasks, known),
-            activities: vec![Activity {
-                is_polled: self.executor.polls_main_future(),
-                ..Activity::default()
-            }],
-            tasks,
-        };
-        waits.activities.extend(waits.tasks.iter().map(|task| {
-            let is = |found: &dyn Fn(u32) -> bool| task.slot.is_some_and(found);
-            Activity {
-                is_polled: is(&|slot| self.executor.is_polled(slot)),
-                is_woken: is(&|slot| woken.get(slot as usize).is_some()),
-                ..Activity::default()
+/// Returns what waits on the loop, if more wakers than those of reports are known. It runs no
+/// user code.
+#[inline]
+pub(crate) fn waits_by(core: &Core, known: &[(Polled, *const ())]) -> Waits {
+    let tasks = core.task_states();
+    let main = core.executor.main_info();
+    let woken = woken_slots(core);
+    let mut waits = Waits {
+        found: all_that_waits(core, &tasks),
+        named: named_waits(core),
+        locks: Vec::new(),
+        main: main.map(|main| main.site),
+        runtime: core.waits.hook().map(WaitHook::name),
+        owners: owners(core, &tasks, known),
+        activities: vec![Activity {
+            is_polled: core.executor.polls_main_future(),
+            ..Activity::default()
+        }],
+        tasks,
+    };
+    waits.activities.extend(waits.tasks.iter().map(|task| {
+        let is = |found: &dyn Fn(u32) -> bool| task.slot.is_some_and(found);
+        Activity {
+            is_polled: is(&|slot| core.executor.is_polled(slot)),
+            is_woken: is(&|slot| woken.get(slot as usize).is_some()),
+            ..Activity::default()
+        }
+    }));
+    waits.relate(&core.executor.awaited_sets());
+    for phase in PHASES {
+        for waker in core.phases.queue(phase).wakers() {
+            waits.add(waker, Wait::Phase(phase));
+        }
+    }
+    relate_locks(core, &mut waits);
+    waits
+}
+
+/// Lists handles, sleeps and jobs.
+#[inline]
+fn all_that_waits(core: &Core, tasks: &[TaskState]) -> Vec<Waiting> {
+    let mut found = Vec::new();
+    let now = core.clock().read();
+    let mut due_timers = Vec::new();
+    let mut sleeps = Vec::new();
+    core.phases.each_timer(|deadline, payload, referenced| {
+        let due = Due::from(deadline, now);
+        match payload {
+            Payload::Timer(timer) => {
+                due_timers.push((address(&timer.header), due));
             }
-        }));
-        waits.relate(&self.executor.awaited_sets());
-        for phase in PHASES {
-            for waker in self.phases.queue(phase).wakers() {
-                waits.add(waker, Wait::Phase(phase));
+            Payload::Sleep { waker, site } => {
+                let sleep = Waiting {
+                    due: Some(due),
+                    keeps_alive: referenced,
+                    wakers: vec![waker.data()],
+                    ..Waiting::new(Keeper::Sleep, Some(site))
+                };
+                sleeps.push((due.0, sleep));
             }
         }
-        waits
+    });
+    let due_timers: SortedMap<_, _> = due_timers.into_iter().collect();
+    let sources = core.io.sources().into_iter();
+    let mut waits: SortedMap<_, _> = sources
+        .map(|source| {
+            (
+                address(&source.header),
+                (source.waits(), source.has_request()),
+            )
+        })
+        .collect();
+    for header in core.ledger.headers() {
+        let waits = waits.remove(address(&header));
+        let (directions, has_request) = waits.unwrap_or_default();
+        let due = due_timers.get(address(&header)).copied();
+        let label = header.label(core);
+        let waiting = Waiting::of_handle(&header, label, directions, has_request, due);
+        found.push(waiting);
     }
-
-    /// Lists handles, sleeps and jobs.
-    #[inline]
-    fn all_that_waits(&self, tasks: &[TaskState]) -> Vec<Waiting> {
-        let mut found = Vec::new();
-        let now = self.clock().read();
-        let mut due_timers = Vec::new();
-        let mut sleeps = Vec::new();
-        self.each_timer(|deadline, payload, referenced| {
-            let due = Due::from(deadline, now);
-            match payload {
-                Payload::Timer(timer) => {
-                    due_timers.push((address(&timer.header), due));
-                }
-                Payload::Sleep { waker, site } => {
-                    let sleep = Waiting {
-                        due: Some(due),
-                        keeps_alive: referenced,
-                        wakers: vec![waker.data()],
-                        ..Waiting::new(Keeper::Sleep, Some(site))
-                    };
-                    sleeps.push((due.0, sleep));
-                }
-            }
-        });
-        let due_timers: SortedMap<_, _> = due_timers.into_iter().collect();
-        let sources = self.io.sources().into_iter();
-        let mut waits: SortedMap<_, _> = sources
-            .map(|source| {
-                (
-                    address(&source.header),
-                    (source.waits(), source.has_request()),
-                )
-            })
-            .collect();
-        for header in self.ledger.headers() {
-            let waits = waits.remove(address(&header));
-            let (directions, has_request) = waits.unwrap_or_default();
-            let due = due_timers.get(address(&header)).copied();
-            let label = header.label(self);
-            let waiting = Waiting::of_handle(&header, label, directions, has_request, due);
-            found.push(waiting);
-        }
-        found.extend(sorted_by_number(sleeps));
-        let jobs = self.ledger.jobs();
-        found.extend(jobs.iter().map(|job| self.waiting_job(job, tasks)));
-        if let Some(extension) = self.extension.get() {
-            extension.report(&mut found);
-        }
-        found
+    found.extend(sorted_by_number(sleeps));
+    let jobs = core.ledger.jobs();
+    found.extend(jobs.iter().map(|job| waiting_job(core, job, tasks)));
+    if let Some(extension) = core.extension.get() {
+        extension.report(&mut found);
     }
+    found
+}
 
-    #[inline]
-    fn waiting_job(&self, job: &JobInfo, tasks: &[TaskState]) -> Waiting {
-        let of_task = |id: Id| place_of(tasks, id).map(|place| tasks[place].waker);
-        let purpose = job.purpose;
-        Waiting {
-            label: Label::new("pool job", purpose.operation),
-            state: format!("class {:?}", purpose.class),
-            keeps_alive: true,
-            wakers: Vec::from_iter(match &job.asked_by {
-                Asker::Task(id) | Asker::Handle { id, .. } => of_task(*id),
-                Asker::MainFuture => self.executor.main_info().map(|main| main.waker),
-                Asker::Callback => None,
-            }),
-            ..Waiting::new(Keeper::Work, purpose.site)
-        }
-    }
-
-    /// Returns the slots of the tasks that were woken and are not polled yet.
-    #[inline]
-    fn woken_slots(&self) -> SortedMap<usize, ()> {
-        let mut slots = Vec::new();
-        let mut add = |runnable: &Runnable| slots.push((runnable.slot() as usize, ()));
-        self.io.each_woken(&mut add);
-        self.executor.each_woken(add);
-        slots.into_iter().collect()
-    }
-
-    /// Returns whose waker each known data pointer belongs to.
-    #[inline]
-    fn owners(
-        &self,
-        tasks: &[TaskState],
-        known: &[(Polled, *const ())],
-    ) -> SortedMap<usize, (Who, bool)> {
-        let who = |polled| match polled {
-            Polled::MainFuture => Some(Who::Main),
-            Polled::Task(id) => place_of(tasks, id).map(Who::Task),
-        };
-        let foreign = self.executor.foreign_wakers().into_iter();
-        let foreign = foreign.filter_map(|(waker, polled)| Some((waker, (who(polled)?, true))));
-        let known = known.iter();
-        let known = known.filter_map(|&(polled, waker)| Some((waker, (who(polled)?, false))));
-        let own = tasks.iter().enumerate();
-        let own = own.map(|(place, task)| (task.waker, (Who::Task(place), false)));
-        let main = self.executor.main_info();
-        let main = main.map(|main| (main.waker, (Who::Main, false)));
-        let owners = foreign.chain(own).chain(main).chain(known);
-        owners.map(|(waker, who)| (waker.addr(), who)).collect()
+#[inline]
+fn waiting_job(core: &Core, job: &JobInfo, tasks: &[TaskState]) -> Waiting {
+    let of_task = |id: Id| place_of(tasks, id).map(|place| tasks[place].waker);
+    let purpose = job.purpose;
+    Waiting {
+        label: Label::new("pool job", purpose.operation),
+        state: format!("class {:?}", purpose.class),
+        keeps_alive: true,
+        wakers: Vec::from_iter(match &job.asked_by {
+            Asker::Task(id) | Asker::Handle { id, .. } => of_task(*id),
+            Asker::MainFuture => core.executor.main_info().map(|main| main.waker),
+            Asker::Callback => None,
+        }),
+        ..Waiting::new(Keeper::Work, purpose.site)
     }
 }
 
-/// The wakers of other libraries.
-impl Core {
-    /// Notes which task a waker belongs to, if the waker itself does not show it.
-    #[inline(always)]
-    pub(crate) fn note_waker(&self, waker: &Waker) {
-        if !self.executor.is_of_polled_task(waker) {
-            self.note_foreign_waker(waker);
-        }
-    }
+/// Returns the slots of the tasks that were woken and are not polled yet.
+#[inline]
+fn woken_slots(core: &Core) -> SortedMap<usize, ()> {
+    let mut slots = Vec::new();
+    let mut add = |runnable: &Runnable| slots.push((runnable.slot() as usize, ()));
+    core.io.each_woken(&mut add);
+    core.executor.each_woken(add);
+    slots.into_iter().collect()
+}
 
-    // Not inlined, so that the callers save no registers for it.
-    #[cold]
-    #[inline(never)]
-    fn note_foreign_waker(&self, waker: &Waker) {
-        if self.executor.note_foreign(waker) {
-            self.executor.forget_foreign(&self.registered_wakers());
-        }
-    }
-
-    /// Returns the data pointers of all wakers that are registered on the loop.
-    #[cold]
-    fn registered_wakers(&self) -> SortedMap<usize, ()> {
-        let mut wakers = Vec::new();
-        self.each_timer(|_, payload, _| {
-            if let Payload::Sleep { waker, .. } = payload {
-                wakers.push(waker.data());
-            }
-        });
-        for source in self.io.sources() {
-            wakers.extend(source.waits().into_iter().flat_map(|(_, who)| who));
-        }
-        for header in self.ledger.headers() {
-            wakers.extend(header.wakers());
-        }
-        wakers.extend(self.task_states().iter().filter_map(|task| task.awaiter));
-        let sets = self.executor.awaited_sets();
-        wakers.extend(sets.into_iter().map(|(waker, _)| waker));
-        let named = self.executor.named_waits().all();
-        wakers.extend(named.into_iter().map(|(_, waker)| waker));
-        let wakers = wakers.into_iter();
-        wakers.map(|waker| (waker.addr(), ())).collect()
-    }
+/// Returns whose waker each known data pointer belongs to.
+#[inline]
+fn owners(
+    core: &Core,
+    tasks: &[TaskState],
+    known: &[(Polled, *const ())],
+) -> SortedMap<usize, (Who, bool)> {
+    let who = |polled| match polled {
+        Polled::MainFuture => Some(Who::Main),
+        Polled::Task(id) => place_of(tasks, id).map(Who::Task),
+    };
+    let foreign = core.executor.foreign_wakers().into_iter();
+    let foreign = foreign.filter_map(|(waker, polled)| Some((waker, (who(polled)?, true))));
+    let known = known.iter();
+    let known = known.filter_map(|&(polled, waker)| Some((waker, (who(polled)?, false))));
+    let own = tasks.iter().enumerate();
+    let own = own.map(|(place, task)| (task.waker, (Who::Task(place), false)));
+    let main = core.executor.main_info();
+    let main = main.map(|main| (main.waker, (Who::Main, false)));
+    let owners = foreign.chain(own).chain(main).chain(known);
+    owners.map(|(waker, who)| (waker.addr(), who)).collect()
 }
 
 impl Waits {
@@ -339,15 +284,21 @@ impl Waits {
     #[inline]
     fn add(&mut self, waker: *const (), what: Wait) {
         if let Some(&(who, _)) = self.owners.get(waker.addr()) {
-            let activity = &mut self.activities[who.place()];
-            activity.waits.push(what);
-            activity.wakers.push(waker);
+            self.add_of(who, waker, what);
         }
+    }
+
+    /// Notes that a task waits for `what`, by a waker.
+    #[inline]
+    fn add_of(&mut self, who: Who, waker: *const (), what: Wait) {
+        let activity = &mut self.activities[who.place()];
+        activity.waits.push(what);
+        activity.wakers.push(waker);
     }
 
     /// Returns for each task whether others, or the main future, wait for it.
     #[inline]
-    pub(super) fn awaited_tasks(&self) -> Vec<bool> {
+    pub(crate) fn awaited_tasks(&self) -> Vec<bool> {
         let mut awaited = vec![false; self.tasks.len()];
         for wait in self.activities.iter().flat_map(|activity| &activity.waits) {
             if let Wait::Task(place) = *wait {
@@ -358,7 +309,7 @@ impl Waits {
     }
 
     #[inline]
-    pub(super) fn state(&self, who: Who) -> State<'_> {
+    pub(crate) fn state(&self, who: Who) -> State<'_> {
         match &self.activities[who.place()] {
             Activity {
                 is_polled: true, ..
@@ -371,18 +322,15 @@ impl Waits {
 
     /// Returns the data pointers of the wakers by which the waits of [`state`](Self::state) end.
     #[inline]
-    pub(super) fn wakers(&self, who: Who) -> &[*const ()] {
+    pub(crate) fn wakers(&self, who: Who) -> &[*const ()] {
         &self.activities[who.place()].wakers
     }
 
     /// Names what has a waker, if it is known.
     #[inline]
-    pub(super) fn owner_of(&self, waker: *const ()) -> Option<String> {
+    pub(crate) fn owner_of(&self, waker: *const ()) -> Option<String> {
         let &(who, is_foreign) = self.owners.get(waker.addr())?;
-        let name = match who {
-            Who::Main => "the main future".to_owned(),
-            Who::Task(place) => short_name(&self.tasks[place].info),
-        };
+        let name = self.name_of(who);
         Some(if is_foreign {
             format!("a waker of {name}")
         } else {
@@ -405,7 +353,7 @@ fn place_of(tasks: &[TaskState], id: Id) -> Option<usize> {
 
 /// Returns the number and the name of a task, without its line.
 #[inline]
-pub(super) fn short_name(info: &Info) -> String {
+pub(crate) fn short_name(info: &Info) -> String {
     match info.name() {
         Some(name) => format!("task {} {name:?}", info.id()),
         None => format!("task {}", info.id()),
@@ -505,13 +453,13 @@ impl Waiting {
 
     /// Returns the label and the line of its creation.
     #[inline]
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.with_site(&self.label)
     }
 
     /// Returns the type and the line of its creation, which many others may share.
     #[inline]
-    pub(super) fn common_name(&self) -> String {
+    pub(crate) fn common_name(&self) -> String {
         self.with_site(&self.label.what)
     }
 
@@ -546,7 +494,7 @@ mod tests {
     use waker_fn::waker_fn;
 
     use crate::event_loop::EventLoop;
-    use crate::event_loop::api::loop_handle::LoopHandle;
+    use crate::runtime::loop_handle::LoopHandle;
     use crate::time::sleep;
 
     /// The notes of wakers that are gone are removed: a program that makes many keeps few.

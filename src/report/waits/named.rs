@@ -1,23 +1,22 @@
 //! What tasks wait for that is no handle of the loop: a promise, an event, a cancellation.
 
-use super::{Wait, Waiting, Waits, place_of};
+use super::{Wait, Waits, place_of};
 use crate::event_loop::core::Core;
+use crate::event_loop::extension::Waiting;
 use crate::executor::notes::{NamedWait, Source};
 use crate::label::Label;
 
-impl Core {
-    /// Lists what tasks wait for that is no handle of the loop.
-    #[inline]
-    pub(super) fn named_waits(&self) -> Vec<(Waiting, Source)> {
-        let extension = self.extension.get();
-        let left_out = extension.map(|extension| extension.own_wakers());
-        let left_out = left_out.unwrap_or_default();
-        let named = self.executor.named_waits().all().into_iter();
-        let named = named.filter(|(_, waker)| left_out.binary_search(waker).is_err());
-        named
-            .map(|(wait, waker)| (Waiting::named(&wait, waker), wait.source))
-            .collect()
-    }
+/// Lists what tasks wait for that is no handle of the loop.
+#[inline]
+pub(super) fn named_waits(core: &Core) -> Vec<(Waiting, Source)> {
+    let extension = core.extension.get();
+    let left_out = extension.map(|extension| extension.own_wakers());
+    let left_out = left_out.unwrap_or_default();
+    let named = core.executor.named_waits().all().into_iter();
+    let named = named.filter(|(_, waker)| left_out.binary_search(waker).is_err());
+    named
+        .map(|(wait, waker)| (Waiting::named(&wait, waker), wait.source))
+        .collect()
 }
 
 impl Waits {
@@ -45,7 +44,10 @@ impl Waiting {
     fn named(wait: &NamedWait, waker: *const ()) -> Self {
         let which = match &wait.source {
             Source::Combined(combined) => format!("of {}", combined.how),
-            _ => wait.which.to_owned(),
+            _ => match wait.name {
+                Some(name) => format!("{name:?}"),
+                None => wait.which.to_owned(),
+            },
         };
         Self {
             label: Label::new(wait.what, which),

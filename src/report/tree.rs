@@ -9,9 +9,9 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 use super::ALIKE;
-use super::waits::{State, Wait, Waiting, Waits, Who};
-use crate::event_loop::api::loop_handle::LoopHandle;
+use super::waits::{State, Wait, Waits, Who, waits};
 use crate::event_loop::core::Core;
+use crate::event_loop::extension::Waiting;
 use crate::executor::notes::Polled;
 
 /// A task that is deeper than this begins a tree of its own: its indentation would be wider than a
@@ -20,12 +20,12 @@ const DEEPEST: usize = 64;
 
 /// The tasks of a loop and what they wait for, as a tree in plain text.
 ///
-/// [`LoopHandle::task_tree`] creates it, and has an example. The main future comes first, then the
-/// tasks that no other task awaits, oldest first. Under each of them stands what it waits for. A
-/// task that is awaited twice, or awaits itself through others, is printed in full once; elsewhere
-/// it ends in `(above)`. A tree that is too deep for a terminal goes on `(below)`. If more than
-/// three branches of a level differ in numbers and addresses only, they share one branch with a
-/// count. The text is for people and may change.
+/// [`LoopHandle::task_tree`](crate::LoopHandle::task_tree) creates it, and has an example. The
+/// main future comes first, then the tasks that no other task awaits, oldest first. Under each
+/// of them stands what it waits for. A task that is awaited twice, or awaits itself through
+/// others, is printed in full once; elsewhere it ends in `(above)`. A tree that is too deep for
+/// a terminal goes on `(below)`. If more than three branches of a level differ in numbers and
+/// addresses only, they share one branch with a count. The text is for people and may change.
 ///
 /// With the feature `stacks`, `with_stacks` adds the async functions between a task and what it
 /// waits for.
@@ -38,41 +38,12 @@ pub struct TaskTree {
     core: Weak<Core>,
 }
 
-impl LoopHandle {
-    /// Returns the tree of tasks: who waits for whom, down to the socket, sleep or job that the
-    /// loop waits for.
-    ///
-    /// [`report`](Self::report) lists the same facts by what keeps the loop alive. The cost is
-    /// proportional to the number of tasks and handles, and the loop is not changed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use phaseloop::{LoopHandle, phase, spawn, task, time::sleep};
-    ///
-    /// phaseloop::block_on(async {
-    ///     let inner = spawn(sleep(Duration::from_secs(3600)));
-    ///     let outer = task::Builder::new().name("outer").spawn(inner);
-    ///     phase::check().await;
-    ///     let tree = LoopHandle::current().task_tree().to_string();
-    ///     // the main future (src/main.rs:4:12): is being polled
-    ///     // task 2 "outer" (src/main.rs:6:54)
-    ///     // └ task 1 (src/main.rs:5:17)
-    ///     //   └ sleep (src/main.rs:5:23): due in 3599.999s
-    ///     let lines: Vec<_> = tree.lines().collect();
-    ///     assert!(lines[1].starts_with("task 2 \"outer\" ("));
-    ///     assert!(lines[2].starts_with("└ task 1 ("));
-    ///     assert!(lines[3].starts_with("  └ sleep ("));
-    ///     outer.abort();
-    /// });
-    /// ```
-    #[must_use]
+impl TaskTree {
     #[inline]
-    pub fn task_tree(&self) -> TaskTree {
-        TaskTree {
-            lines: lines_of(&self.core().waits(), &Stacks::default()),
-            core: Rc::downgrade(self.core()),
+    pub(crate) fn of(core: &Rc<Core>) -> Self {
+        Self {
+            lines: lines_of(&waits(core), &Stacks::default()),
+            core: Rc::downgrade(core),
         }
     }
 }
@@ -282,6 +253,25 @@ impl Branches<'_> {
             Wait::Phase(phase) => Branch::leaf(format!("the {phase} phase")),
             Wait::Found(place) => Branch::of_waiting(&self.waits.found[place]),
             Wait::Named(place) => Branch::of_waiting(&self.waits.named[place].0),
+            Wait::Lock(place, number) => self.lock(place, number, depth),
+        }
+    }
+}
+
+/// Locks.
+impl Branches<'_> {
+    /// Returns a lock or channel, with the branch of the task that has it.
+    #[inline]
+    fn lock(&mut self, place: usize, number: usize, depth: usize) -> Branch {
+        let holder = match self.waits.holder(place) {
+            Some(Who::Task(place)) => Some(self.waited_for(Wait::Task(place), depth + 1)),
+            // It is at the top of the tree.
+            Some(Who::Main) | None => None,
+        };
+        Branch {
+            line: self.waits.lock_text(place, number),
+            common: self.waits.lock_common(place),
+            below: holder.into_iter().collect(),
         }
     }
 }
