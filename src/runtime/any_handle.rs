@@ -3,8 +3,9 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::handle::{Close, Handle, HandleCore, HandleInfo, Header, Stage, sealed};
+use super::handle::{Close, Handle, HandleCore, HandleInfo, sealed};
 use super::loop_handle::LoopHandle;
+use crate::event_loop::ledger::handles::{Header, Stage};
 use crate::keeper::Keeper;
 use crate::raw::bound::Bound;
 
@@ -49,7 +50,7 @@ impl Clone for AnyHandle {
 }
 
 impl AnyHandle {
-    pub(in crate::event_loop) fn new(handle: LoopHandle, header: Rc<Header>) -> Self {
+    pub(crate) fn new(handle: LoopHandle, header: Rc<Header>) -> Self {
         Self {
             core: Bound::new(Rc::new(HandleCore::view_on(handle, header))),
         }
@@ -64,7 +65,7 @@ impl AnyHandle {
     /// Returns the handle's entry of [`LoopHandle::handles`].
     #[must_use]
     pub fn info(&self) -> HandleInfo {
-        self.core.header.info(self.core.handle.core())
+        HandleInfo::of(&self.core.header, self.core.handle.core())
     }
 
     /// Stops the handle for good. The close completes in the closing phase; see [`Close`].

@@ -5,8 +5,6 @@
 //!             └────────────── drop: gone at once, no callback ──────┘
 //! ```
 
-mod registry;
-
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
@@ -18,11 +16,11 @@ use std::task::{Context, Poll};
 use super::any_handle::AnyHandle;
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
+use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, OnClose, Stage};
 use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::raw::bound::Bound;
-
-pub(crate) use registry::{Handles, Header, OnClose, Owner, Stage};
 
 /// The kind of a callback for a close, for a tracker.
 const CLOSE: &str = "CLOSE";
@@ -64,6 +62,19 @@ pub struct HandleInfo {
     pub closing: bool,
 }
 
+impl HandleInfo {
+    pub(super) fn of(header: &Header, core: &Core) -> Self {
+        Self {
+            kind: header.kind,
+            name: header.label(core).to_string(),
+            created_at: header.site,
+            active: header.active.get(),
+            referenced: header.referenced.get(),
+            closing: header.stage.get() != Stage::Open,
+        }
+    }
+}
+
 impl fmt::Display for HandleInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name, self.created_at)?;
@@ -97,7 +108,7 @@ impl Drop for HandleCore {
 
 impl fmt::Debug for HandleCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.header.info(self.handle.core()).fmt(f)
+        HandleInfo::of(&self.header, self.handle.core()).fmt(f)
     }
 }
 
@@ -120,7 +131,7 @@ impl HandleCore {
     }
 
     /// Creates a view of a handle.
-    pub(in crate::event_loop) fn view_on(handle: LoopHandle, header: Rc<Header>) -> Self {
+    pub(crate) fn view_on(handle: LoopHandle, header: Rc<Header>) -> Self {
         Self {
             handle,
             header: Bound::new(header),
@@ -180,19 +191,19 @@ impl HandleCore {
 /// type stand in brackets before it.
 macro_rules! impl_handle {
     ([$($parameters:tt)*] $type:ty, |$this:ident| $core:expr) => {
-        impl<$($parameters)*> $crate::event_loop::api::handle::Handle for $type {}
+        impl<$($parameters)*> $crate::runtime::handle::Handle for $type {}
 
-        impl<$($parameters)*> $crate::event_loop::api::handle::sealed::Sealed for $type {
-            fn handle_core(&self) -> &$crate::event_loop::api::handle::HandleCore {
+        impl<$($parameters)*> $crate::runtime::handle::sealed::Sealed for $type {
+            fn handle_core(&self) -> &$crate::runtime::handle::HandleCore {
                 #[allow(unused_imports, reason = "the core may be that of a field")]
-                use $crate::event_loop::api::handle::sealed::Sealed as _;
+                use $crate::runtime::handle::sealed::Sealed as _;
                 let $this = self;
                 $core
             }
         }
     };
     ($type:ty, |$this:ident| $core:expr) => {
-        $crate::event_loop::api::handle::impl_handle!([] $type, |$this| $core);
+        $crate::runtime::handle::impl_handle!([] $type, |$this| $core);
     };
 }
 pub(crate) use impl_handle;

@@ -104,7 +104,7 @@ impl Metrics {
     /// Returns the figures that a report has, in one line.
     #[allow(dead_code, reason = "reports on a signal need it")]
     #[inline]
-    pub(in crate::event_loop) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let delay = self.delay();
         format!(
             "What it does: utilization {:.1} % of {:.1?}, {} turns, {} polls of tasks, delay {:.1?} at most, below \

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::handle::{HandleCore, HandleInfo};
-use super::metrics::Metrics;
 use super::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::join::JoinHandle;
 use crate::frame::{MICROTASK, carry};
 use crate::keeper::Keeper;
+use crate::metrics::Metrics;
 #[cfg(feature = "probe")]
 use crate::probe::Recorder;
 use crate::raw::bound::Bound;
@@ -133,7 +133,7 @@ impl LoopHandle {
         let mut future = Some(future);
         let task = current::with(|core| {
             let core = core?;
-            Some(core.executor.spawn_here(future.take()?, site))
+            Some(core.executor.spawn_current(future.take()?, site))
         });
         match task {
             Some(task) => task,
@@ -164,7 +164,7 @@ impl LoopHandle {
         let (tick, site) = (Call::new(tick), Some(Location::caller()));
         let is_queued = current::with(|core| {
             let core = core?;
-            core.push_tick_here(TICK, tick, site);
+            core.push_carried_tick(TICK, tick, site);
             Some(())
         });
         if is_queued.is_none() {
@@ -195,7 +195,7 @@ impl LoopHandle {
         let (call, site) = (Call::new(microtask), Some(Location::caller()));
         let is_queued = current::with(|core| {
             let core = core?;
-            core.push_microtask_here(MICROTASK, call, site);
+            core.push_carried_microtask(MICROTASK, call, site);
             Some(())
         });
         if is_queued.is_none() {
@@ -242,7 +242,7 @@ impl LoopHandle {
     /// Returns how long the poll phase would wait if it began now; `None` means without a limit.
     ///
     /// The result is zero if the loop is stopped, has work to run at once, or is not alive;
-    /// [`next_wait`](Self::next_wait) tells these apart. With nothing but jobs of the thread pool
+    /// [`next_wait`](Self::next_wait) separates these. With nothing but jobs of the thread pool
     /// to wait for it is `None`: their ends are events.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
@@ -270,24 +270,22 @@ impl LoopHandle {
     /// What is in progress, such as the callback that calls this, is not recorded.
     #[cfg(feature = "probe")]
     pub fn record(&self, recorder: Recorder) {
-        let core = &self.core;
-        let probe = core.executor.probe();
-        probe.record(Some(recorder), core.modes(), core.clock());
+        let now = self.core.clock().read();
+        self.core.probe().record(Some(recorder), now);
     }
 
     /// Returns the loop's recorder, if it has one.
     #[cfg(feature = "probe")]
     #[must_use]
     pub fn recorder(&self) -> Option<Recorder> {
-        self.core.executor.probe().recorder()
+        self.core.probe().recorder()
     }
 
     /// Stops recording. The recorder keeps its records.
     #[cfg(feature = "probe")]
     pub fn stop_recording(&self) {
-        let core = &self.core;
-        let probe = core.executor.probe();
-        probe.record(None, core.modes(), core.clock());
+        let now = self.core.clock().read();
+        self.core.probe().record(None, now);
     }
 
     /// Returns how often the [lane budget](crate::Builder::lane_budget) ended a drain.
@@ -321,7 +319,9 @@ impl LoopHandle {
     #[inline]
     pub fn handles(&self) -> Vec<HandleInfo> {
         let headers = self.core.ledger.headers();
-        let infos = headers.iter().map(|header| header.info(&self.core));
+        let infos = headers
+            .iter()
+            .map(|header| HandleInfo::of(header, &self.core));
         infos.collect()
     }
 

@@ -1,22 +1,25 @@
 //! The handle to a loop for other threads.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use futures::FutureExt;
 use waker_fn::waker_fn;
 
 use super::loop_handle::LoopHandle;
-use super::metrics::Utilization;
 use crate::error::Error;
 use crate::event_loop::core::Core;
-use crate::executor::join::{JoinError, JoinHandle};
+use crate::executor::join::{AbortHandle, JoinError};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
+use crate::metrics::Utilization;
 use crate::raw::nesting::Flat;
+use crate::raw::task::Payload;
 use crate::task_info::Id;
 
 /// A handle to a loop for any thread; cheap to clone.
@@ -70,16 +73,26 @@ impl Remote {
     {
         let site = std::panic::Location::caller();
         let state = Arc::new(Mutex::new(State::default()));
-        let mut sender = Sender {
+        let sender = Sender {
             state: state.clone(),
-            id: Id::NONE,
         };
         self.call(move || {
+            let state = sender.state.clone();
+            if lock(&state).aborted {
+                return;
+            }
             let core = LoopHandle::current().core().clone();
-            let task = core.executor.spawn(async move { make().await }, site, None);
-            sender.id = task.id();
-            let forward = Forward { task, sender };
-            drop(core.executor.spawn(forward, site, None));
+            let task = core.executor.spawn(
+                async move {
+                    // A panic of `make` is one of the task.
+                    let output = AssertUnwindSafe(async { make().await }).catch_unwind();
+                    sender.send(output.await);
+                },
+                site,
+                None,
+            );
+            lock(&state).task = Some(task.abort_handle());
+            task.detach();
         })?;
         Ok(RemoteJoinHandle {
             state,
@@ -120,7 +133,7 @@ impl Remote {
 
     /// Returns whether this is a handle of a loop.
     #[inline]
-    pub(in crate::event_loop) fn is_of(&self, core: &Core) -> bool {
+    pub(crate) fn is_of(&self, core: &Core) -> bool {
         Arc::ptr_eq(core.shared(), &self.shared)
     }
 
@@ -187,8 +200,8 @@ struct State<T: 'static> {
     /// The waker of the task that awaits the output.
     waiter: Option<Waker>,
     aborted: bool,
-    /// The waker to call for an abort.
-    forward: Option<Waker>,
+    /// The task, once it was spawned.
+    task: Option<AbortHandle>,
 }
 
 impl<T> Default for State<T> {
@@ -198,7 +211,7 @@ impl<T> Default for State<T> {
             is_taken: false,
             waiter: None,
             aborted: false,
-            forward: None,
+            task: None,
         }
     }
 }
@@ -211,20 +224,26 @@ fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
 /// sent.
 struct Sender<T: 'static> {
     state: Arc<Mutex<State<T>>>,
-    /// The task, once it was spawned.
-    id: Id,
 }
 
 impl<T: 'static> Sender<T> {
-    fn send(&self, output: Result<T, JoinError>) {
-        let waiter = {
+    fn send(&self, output: Result<T, Payload>) {
+        self.set(|id| output.map_err(|payload| JoinError::panicked(payload, id)));
+    }
+
+    /// Sets the output of the task, whose number `make` gets, unless there is one.
+    fn set(&self, make: impl FnOnce(Id) -> Result<T, JoinError>) {
+        let (waiter, task) = {
             let mut state = lock(&self.state);
             if state.output.is_some() || state.is_taken {
                 return;
             }
-            state.output = Some(Flat::new(output));
-            state.waiter.take()
+            let task = state.task.take();
+            let id = task.as_ref().map_or(Id::NONE, AbortHandle::id);
+            state.output = Some(Flat::new(make(id)));
+            (state.waiter.take(), task)
         };
+        drop(task);
         if let Some(waiter) = waiter {
             waiter.wake();
         }
@@ -233,33 +252,7 @@ impl<T: 'static> Sender<T> {
 
 impl<T: 'static> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.send(Err(JoinError::cancelled(self.id)));
-    }
-}
-
-/// The task on the loop: awaits the spawned task, sends its output, and forwards an abort to it.
-struct Forward<T: 'static> {
-    task: JoinHandle<T>,
-    sender: Sender<T>,
-}
-
-impl<T: 'static> Future for Forward<T> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Cloning or dropping a waker may run user code; neither happens under the lock.
-        let waker = cx.waker().clone();
-        let (before, aborted) = {
-            let mut state = lock(&self.sender.state);
-            (state.forward.replace(waker), state.aborted)
-        };
-        drop(before);
-        if aborted {
-            self.task.abort();
-        }
-        Pin::new(&mut self.task)
-            .poll(cx)
-            .map(|output| self.sender.send(output))
+        self.set(|id| Err(JoinError::cancelled(id)));
     }
 }
 
@@ -328,13 +321,13 @@ impl<T> RemoteJoinHandle<T> {
     /// Aborts the task in the next poll phase of its loop. It has no effect once the task has
     /// completed.
     pub fn abort(&self) {
-        let forward = {
+        let task = {
             let mut state = lock(&self.state);
             state.aborted = true;
-            state.forward.take()
+            state.task.clone()
         };
-        if let Some(forward) = forward {
-            forward.wake();
+        if let Some(task) = task {
+            task.abort();
         }
     }
 

@@ -35,7 +35,7 @@ pub type BackendFd<'a> = QueueFd<'a>;
 /// let backend = event_loop.handle().backend()?;
 /// let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
 /// while !task.is_finished() {
-///     // One descriptor is enough for any host: it also tells of timers and of new tasks.
+///     // One descriptor is enough for any host: it also reports timers and new tasks.
 ///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
 ///     event_loop.turn(Some(Duration::ZERO))?;
 /// }
@@ -52,6 +52,12 @@ impl Backend {
         Self {
             queue: poller.queue(),
         }
+    }
+
+    /// Makes the loop drivable by a host, and returns its descriptor.
+    fn for_host(core: &Core) -> io::Result<Self> {
+        core.embed()?;
+        Ok(Self::of(core.poller()))
     }
 }
 
@@ -120,7 +126,7 @@ impl EventLoop {
     ///
     /// The conditions of [`LoopHandle::backend`] apply.
     pub fn backend(&self) -> io::Result<Backend> {
-        self.core.embed()
+        Backend::for_host(&self.core)
     }
 }
 
@@ -169,7 +175,7 @@ impl LoopHandle {
     ///
     /// [`Backend`] has one.
     pub fn backend(&self) -> io::Result<Backend> {
-        self.core().embed()
+        Backend::for_host(self.core())
     }
 
     /// Returns what the poll phase would wait for if it began now.
@@ -178,14 +184,9 @@ impl LoopHandle {
     /// with work and for one with nothing to wait for.
     #[must_use]
     pub fn next_wait(&self) -> NextWait {
-        self.core().next_wait()
-    }
-}
-
-impl Core {
-    pub(in crate::event_loop) fn next_wait(&self) -> NextWait {
-        match self.next_timeout() {
-            Some(0) if !self.stop.get() && !self.is_alive() => NextWait::Idle,
+        let core = self.core();
+        match core.next_timeout() {
+            Some(0) if !core.stop.get() && !core.is_alive() => NextWait::Idle,
             Some(0) => NextWait::Now,
             Some(timeout) => NextWait::Timeout(Duration::from_nanos(timeout)),
             None => NextWait::Event,

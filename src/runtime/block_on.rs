@@ -15,8 +15,8 @@ use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::raw::call::Call;
 use crate::raw::stack_poll;
+use crate::report::waits::circles;
 use crate::site::Site;
-use crate::task_info::Info;
 
 /// Wakes the main future.
 struct MainWaker {
@@ -114,14 +114,16 @@ impl EventLoop {
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
         current::refuse_inside_a_run();
         let (core, site) = (&self.core, Location::caller());
-        let (output, ()) = with_main_future(core, main, site, |_| {
+        let (output, pending) = with_main_future(core, main, site, |is_done| {
             core.push_main_future();
             if let Err(error) = core.run(RunMode::Default) {
                 panic!("waiting for events failed: {error}");
             }
+            // Here, since the main future is dropped next, and its waits with it.
+            (!is_done()).then(|| describe_pending(site, core))
         });
         output.ok_or_else(|| {
-            let pending = describe_pending(site, &core.task_list());
+            let pending = pending.unwrap_or_default();
             if core.was_stopped.get() {
                 Error::stopped(pending)
             } else {
@@ -148,7 +150,7 @@ pub(crate) fn with_main_future<F: Future, R>(
     let is_done = std::cell::Cell::new(false);
     let mut poll_main = || {
         if stack_poll::is_asked() && main.queued.load(Ordering::Acquire) {
-            // It does not wait, so there is nothing to tell.
+            // It does not wait, so there is nothing to report.
             return;
         }
         main.queued.store(false, Ordering::Release);
@@ -179,10 +181,11 @@ pub(crate) fn with_main_future<F: Future, R>(
     (output, result)
 }
 
-/// Describes what was pending when a run ended: the main future with its line, and the oldest
-/// tasks.
-pub(crate) fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
+/// Describes what was pending when a run ended: the main future with its line, the oldest tasks,
+/// and the circles of waits.
+pub(crate) fn describe_pending(main: Site, core: &Core) -> Box<str> {
     const MOST: usize = 8;
+    let tasks = core.task_list();
     let mut text = format!("the main future ({main})");
     for task in tasks.iter().take(MOST) {
         text += &format!(", {task}");
@@ -190,12 +193,15 @@ pub(crate) fn describe_pending(main: Site, tasks: &[Info]) -> Box<str> {
     if tasks.len() > MOST {
         text += &format!(" and {} more tasks", tasks.len() - MOST);
     }
+    for circle in circles(core) {
+        text += &format!(". {circle}");
+    }
     text.into()
 }
 
 impl Core {
     /// Queues a poll of the main future.
-    pub(in crate::event_loop) fn push_main_future(&self) {
+    pub(crate) fn push_main_future(&self) {
         fn poll_main() {
             current::with(|core| {
                 if let Some(core) = core {

@@ -6,28 +6,19 @@ use std::num::NonZeroU64;
 #[cfg(feature = "test-util")]
 use crate::choices::{Chooser, Limits};
 use crate::event_loop::EventLoop;
-use crate::event_loop::core::Core;
-#[cfg(feature = "signal")]
-use crate::event_loop::report::on_signal::ReportOn;
+use crate::event_loop::core::{Core, Options};
 #[cfg(feature = "test-util")]
 use crate::event_loop::wait::MadeWait;
 use crate::event_loop::wait::MakeWait;
-use crate::event_loop::wait::hook::{MakeHook, wait_by};
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
 use crate::probe::Sinks;
+#[cfg(feature = "signal")]
+use crate::report::on_signal::ReportOn;
+#[cfg(any(test, feature = "test-util"))]
+use crate::wait::paused::PausedClock;
 #[cfg(feature = "test-util")]
 use crate::wire::Settings;
-
-pub(crate) struct Options {
-    pub(in crate::event_loop) unhandled_panic: UnhandledPanic,
-    /// The number of lane entries that one drain may run.
-    pub(in crate::event_loop) lane_budget: u64,
-    /// `None` for the global pool.
-    pub(in crate::event_loop) pool: Option<Pool>,
-    #[cfg(feature = "signal")]
-    report_on: Option<ReportOn>,
-}
 
 /// Creates an [`EventLoop`] with options.
 ///
@@ -44,11 +35,11 @@ pub(crate) struct Options {
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
-    options: Options,
-    sinks: Sinks,
-    pub(crate) paused: bool,
+    pub(crate) options: Options,
     /// How the loop waits; `None` for the kernel.
     wait: Option<MakeWait>,
+    #[cfg(feature = "signal")]
+    report_on: Option<ReportOn>,
     #[cfg(feature = "test-util")]
     pub(crate) simulation: Simulation,
 }
@@ -61,12 +52,12 @@ impl Builder {
                 unhandled_panic: UnhandledPanic::default(),
                 lane_budget: u64::MAX,
                 pool: None,
-                #[cfg(feature = "signal")]
-                report_on: None,
+                sinks: Sinks::default(),
+                is_paused: false,
             },
-            sinks: Sinks::new(),
-            paused: false,
             wait: None,
+            #[cfg(feature = "signal")]
+            report_on: None,
             #[cfg(feature = "test-util")]
             simulation: Simulation::default(),
         }
@@ -96,10 +87,13 @@ impl Builder {
         self
     }
 
-    /// Reports everything the loop does to `observer`.
-    #[cfg(feature = "probe")]
+    /// Reports to `observer` what the loop does. A loop may have several observers: the ends of
+    /// phases, callbacks and activities reach them in reverse order.
     pub fn observer(mut self, observer: impl crate::probe::Observer + 'static) -> Self {
-        self.sinks.observer = Some(std::rc::Rc::new(observer));
+        self.options
+            .sinks
+            .observers
+            .push(std::rc::Rc::new(observer));
         self
     }
 
@@ -108,11 +102,11 @@ impl Builder {
     /// begins later.
     #[cfg(feature = "probe")]
     pub fn record(mut self, recorder: crate::probe::Recorder) -> Self {
-        self.sinks.recorder = Some(recorder);
+        self.options.sinks.built_in.recorder = Some(recorder);
         self
     }
 
-    /// Tells the crate `tracing` of the loop's tasks, for subscribers such as that of
+    /// Reports the loop's tasks to the crate `tracing`, for subscribers such as that of
     /// tokio-console.
     ///
     /// Each task has a span, `runtime.spawn`, from its spawn to its end. The span is entered while
@@ -123,7 +117,7 @@ impl Builder {
     ///
     /// The names and fields are those that the subscriber of tokio-console reads for its list of
     /// tasks. Wakers are not counted: each task has one from its spawn on, so that the console does
-    /// not take a task that waits for one that has lost its waker. Resources are not told; the
+    /// not take a task that waits for one that has lost its waker. Resources are not reported; the
     /// [report](crate::LoopHandle::report) names what a task waits for. What the console shows is
     /// in [the guide](crate::guide::from_tokio#tokio-console).
     ///
@@ -141,20 +135,20 @@ impl Builder {
     /// ```
     #[cfg(feature = "tracing")]
     pub fn tracing(mut self) -> Self {
-        self.sinks.is_traced = true;
+        self.options.sinks.built_in.is_traced = true;
         self
     }
 
-    /// Tells when the loop is stuck; see [`Watchdog`](crate::observe::Watchdog).
+    /// Reports when the loop is stuck; see [`Watchdog`](crate::observe::Watchdog).
     #[cfg(feature = "probe")]
     pub fn watchdog(mut self, watchdog: crate::probe::Watchdog) -> Self {
-        self.sinks.watchdog = Some(watchdog);
+        self.options.sinks.built_in.watchdog = Some(watchdog);
         self
     }
 
     #[cfg(feature = "signal")]
     pub(crate) fn set_report_on(mut self, how: ReportOn) -> Self {
-        self.options.report_on = Some(how);
+        self.report_on = Some(how);
         self
     }
 
@@ -171,14 +165,14 @@ impl Builder {
     /// built. Set-user-id programs ignore them.
     #[cfg(feature = "probe")]
     pub fn ignore_environment(mut self) -> Self {
-        self.sinks.ignores_environment = true;
+        self.options.sinks.built_in.ignores_environment = true;
         self
     }
 
-    /// Lets another runtime wait in place of the loop.
-    #[allow(dead_code, reason = "only a feature above sets a hook")]
-    pub(crate) fn wait_hook(mut self, make: MakeHook) -> Self {
-        self.wait = Some(wait_by(make));
+    /// Sets how the loop waits in place of the kernel.
+    #[allow(dead_code, reason = "only a feature above sets a way to wait")]
+    pub(crate) fn set_wait(mut self, make: MakeWait) -> Self {
+        self.wait = Some(make);
         self
     }
 
@@ -189,14 +183,29 @@ impl Builder {
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
     /// descriptors left. [`InvalidInput`](io::ErrorKind::InvalidInput) if a report is requested on
     /// a signal that cannot be caught.
-    pub fn build(self) -> io::Result<EventLoop> {
-        #[cfg(feature = "signal")]
-        let report_on = self.options.report_on.clone();
-        #[cfg(all(feature = "signal", feature = "probe"))]
-        let report_on = report_on.or_else(|| self.sinks.report_on().map(ReportOn::by_environment));
-        let core = Core::new(self.options, self.sinks, self.paused)?;
+    #[cfg_attr(
+        not(feature = "probe"),
+        allow(unused_mut, reason = "no watchdog asks for reports")
+    )]
+    pub fn build(mut self) -> io::Result<EventLoop> {
         #[cfg(feature = "probe")]
-        core.write_trace_at_exit();
+        self.options
+            .sinks
+            .built_in
+            .give_report(crate::report::report_of_current);
+        #[cfg(feature = "signal")]
+        let report_on = self.report_on;
+        #[cfg(feature = "signal")]
+        let by_environment = || self.options.sinks.report_on();
+        #[cfg(feature = "signal")]
+        let report_on = report_on.or_else(|| by_environment().map(ReportOn::by_environment));
+        let core = Core::new(self.options)?;
+        core.flush_at_exit();
+        #[cfg(feature = "test-util")]
+        core.waits
+            .set_paused(Box::new(PausedClock::new(self.simulation.patience)));
+        #[cfg(all(test, not(feature = "test-util")))]
+        core.waits.set_paused(Box::new(PausedClock::new(None)));
         #[cfg(feature = "test-util")]
         if let Some(make) = self.simulation.make_wait {
             core.set_wait(Box::new(move |core| make(self.simulation, core)))?;

@@ -126,7 +126,12 @@ impl PhaseCall {
     /// Returns whether the closure keeps the loop alive; `false` once it has run or was removed.
     #[must_use]
     pub fn has_ref(&self) -> bool {
-        let referenced = |key| self.handle.core().is_entry_referenced(self.phase, key);
+        let referenced = |key| {
+            self.handle
+                .core()
+                .phases
+                .is_entry_referenced(self.phase, key)
+        };
         self.key.and_then(referenced).unwrap_or(false)
     }
 
