@@ -3,38 +3,31 @@
 //! | way | file |
 //! |---|---|
 //! | the kernel: no [`Wait`] at all | `io/poll_phase.rs` |
-//! | the paused clock, which jumps to the next deadline | `wait/paused.rs`, `wait/peers.rs` |
-//! | another runtime inside the wait | `wait/hook.rs` |
-//! | shuffled orders, and the network in memory | `shuffle/driver.rs` |
+//! | the paused clock, which jumps to the next deadline | `src/wait/paused.rs` |
+//! | another runtime inside the wait | `src/wait/hook.rs` |
+//! | shuffled orders, and the network in memory | `src/wait/shuffled.rs` |
 //!
 //! A loop keeps its way for life, except that a paused clock takes the place of the kernel. A host
-//! (`wait/host.rs`) is no way of its own: the loop that it drives asks the kernel, and does not
+//! (`host.rs`) is no way of its own: the loop that it drives asks the kernel, and does not
 //! sleep.
 //!
 //! A new way is an implementor of [`Wait`] and a method of `Builder` that sets it. It fills the
 //! batch of events ([`Core::ask_kernel`]); the poll phase dispatches them as ever.
-
-pub(crate) mod hook;
-pub(crate) mod host;
-#[cfg(any(test, feature = "test-util"))]
-mod paused;
-#[cfg(any(test, feature = "test-util"))]
-mod peers;
 
 use std::any::Any;
 use std::cell::OnceCell;
 use std::io;
 use std::rc::Rc;
 
-use self::hook::WaitHook;
-use self::host::Host;
-#[cfg(any(test, feature = "test-util"))]
-use self::paused::PausedClock;
 use super::core::Core;
 use super::io::sources::{Direction, SourceState};
+use crate::executor::guarded::PollGuard;
 use crate::executor::message::Message;
+use crate::keeper::Keeper;
 use crate::label::{Label, Role};
+use crate::phase_order::Phase;
 use crate::pool::Pool;
+use crate::probe::Origin;
 use crate::site::Site;
 
 /// A way to wait, in place of the kernel.
@@ -60,7 +53,10 @@ pub(crate) trait Wait: Any {
     }
 
     /// Notes that an attempt to read or write is made.
-    fn note_attempt(&self) {}
+    fn note_attempt(&self, _source: &SourceState) {}
+
+    /// Notes that two sources are the ends of a pair.
+    fn note_pair(&self, _one: &SourceState, _other: &SourceState) {}
 
     /// Notes that the last wait has brought nothing, and that another one follows.
     fn note_quiet(&self) {}
@@ -110,14 +106,103 @@ pub(crate) type MadeWait = io::Result<Option<Box<dyn Wait>>>;
 /// Creates the way to wait of a new loop.
 pub(crate) type MakeWait = Box<dyn FnOnce(&Rc<Core>) -> MadeWait>;
 
+/// A runtime that waits in place of the poller.
+#[allow(dead_code, reason = "only a feature above sets a hook")]
+pub(crate) trait WaitHook {
+    /// Returns the name of the runtime.
+    fn name(&self) -> &'static str;
+
+    /// Calls `body` in the context of the runtime.
+    fn enter(&self, body: &mut dyn FnMut());
+
+    /// Calls `body`, a run of the loop, as the runtime runs its own tasks: what would block the
+    /// thread is refused.
+    fn run(&self, body: &mut dyn FnMut());
+
+    /// Returns what surrounds each poll of a task.
+    fn poll_guard(&self) -> PollGuard;
+
+    /// Runs the runtime until the loop has something to do; at most until `until`, a time of the
+    /// loop's clock, which is at `now`. `was_quiet` is whether the wait before has brought nothing,
+    /// so that no user code has run since. Returns whether the poller may have events.
+    fn wait(&self, core: &Core, now: u64, until: Option<u64>, was_quiet: bool) -> bool;
+
+    /// Runs what is ready in the runtime, without waiting.
+    fn visit(&self);
+
+    /// The runtime is about to sleep inside [`wait`](Self::wait).
+    fn before_sleep(&self, core: &Core);
+
+    /// The runtime has slept inside [`wait`](Self::wait).
+    fn after_sleep(&self, core: &Core);
+
+    /// Returns the number of tasks of the runtime, which keep the loop alive.
+    fn task_count(&self) -> usize;
+
+    /// Ends the runtime when the loop is dropped. In a child after `fork` it leaks instead: its
+    /// kernel objects belong to the parent, too, and ending it would change them.
+    fn shut_down(&self, is_inherited: bool);
+}
+
 /// How one loop waits.
 #[derive(Default)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     /// The way that the loop was made with, if it is not the kernel.
     chosen: OnceCell<Box<dyn Wait>>,
-    #[cfg(any(test, feature = "test-util"))]
-    paused: PausedClock,
-    host: Host,
+    /// The way while the clock is paused, if none was chosen. Only tests pause a clock.
+    paused: OnceCell<Box<dyn Wait>>,
+}
+
+impl Waits {
+    /// Sets the way of a loop whose clock may be paused.
+    #[allow(dead_code, reason = "only tests pause a clock")]
+    pub(crate) fn set_paused(&self, wait: Box<dyn Wait>) {
+        let is_first = self.paused.set(wait).is_ok();
+        debug_assert!(is_first, "a loop has one paused clock");
+    }
+
+    /// Returns the way that the loop was made with; `None` for the kernel.
+    #[inline(always)]
+    pub(crate) fn chosen(&self) -> Option<&dyn Wait> {
+        self.chosen.get().map(|wait| &**wait)
+    }
+
+    /// Returns the way of the loop on a paused clock.
+    #[inline(always)]
+    fn on_paused_clock(&self) -> Option<&dyn Wait> {
+        self.chosen()
+            .or_else(|| self.paused.get().map(|wait| &**wait))
+    }
+
+    /// Returns the runtime that waits in place of the poller.
+    #[inline(always)]
+    pub(crate) fn hook(&self) -> Option<&dyn WaitHook> {
+        self.chosen()?.runtime()
+    }
+
+    /// Notes an attempt on a source whose attempts are asked about.
+    #[cold]
+    pub(crate) fn note_attempt(&self, source: &SourceState) {
+        if let Some(way) = self.on_paused_clock() {
+            way.note_attempt(source);
+        }
+    }
+
+    /// Notes that two sources are the ends of a pair.
+    #[allow(dead_code, reason = "not every platform has pairs")]
+    pub(crate) fn note_pair(&self, one: &SourceState, other: &SourceState) {
+        if let Some(way) = self.on_paused_clock() {
+            way.note_pair(one, other);
+        }
+    }
+
+    /// Notes that the program uses something that a repeated run cannot repeat.
+    #[allow(dead_code, reason = "not every feature reaches outside")]
+    pub(crate) fn note_outside(&self, what: &'static str, site: Site) {
+        if let Some(wait) = self.chosen() {
+            wait.note_outside(what, site);
+        }
+    }
 }
 
 impl Core {
@@ -126,7 +211,7 @@ impl Core {
     /// # Errors
     ///
     /// What `make` returns.
-    pub(super) fn set_wait(self: &Rc<Self>, make: MakeWait) -> io::Result<()> {
+    pub(crate) fn set_wait(self: &Rc<Self>, make: MakeWait) -> io::Result<()> {
         if let Some(wait) = make(self)? {
             if wait.runtime().is_some() {
                 self.io.note_after_wait();
@@ -137,20 +222,13 @@ impl Core {
         Ok(())
     }
 
-    /// Returns the way that the loop was made with; `None` for the kernel.
-    #[inline(always)]
-    pub(crate) fn chosen_wait(&self) -> Option<&dyn Wait> {
-        self.waits.chosen.get().map(|wait| &**wait)
-    }
-
     /// Returns how the next wait is made; `None` for the kernel.
     #[inline(always)]
     pub(super) fn next_way(&self) -> Option<&dyn Wait> {
-        #[cfg(any(test, feature = "test-util"))]
         if self.clock().is_paused() {
-            return self.chosen_wait().or(Some(&self.waits.paused));
+            return self.waits.on_paused_clock();
         }
-        self.chosen_wait()
+        self.waits.chosen()
     }
 
     /// Decides about an attempt on a source whose attempts are [asked](SourceState::is_asked)
@@ -168,48 +246,50 @@ impl Core {
         }
     }
 
-    /// Notes an attempt on a source whose attempts are asked about.
+    /// Returns whether tasks keep the loop alive that wait, or may wait, for the runtime of the
+    /// hook: its own ones, and those of the loop.
+    #[inline]
+    pub(crate) fn is_kept_by_hook(&self) -> bool {
+        self.waits.hook().is_some_and(|hook| {
+            self.executor.main_info().is_some()
+                || self.executor.task_count() > 0
+                || hook.task_count() > 0
+        })
+    }
+
+    /// Returns the number of tasks that keep the loop alive because of the hook.
+    pub(crate) fn count_kept_by_hook(&self) -> usize {
+        self.waits.hook().map_or(0, |hook| {
+            let main = usize::from(self.executor.main_info().is_some());
+            main + self.executor.task_count() + hook.task_count()
+        })
+    }
+
+    /// Drains the lanes after a wait in which the runtime of the hook has woken something. To the
+    /// loop, the wait was a callback. Returns the number of callbacks.
     #[cold]
-    pub(crate) fn note_attempt(&self, source: &SourceState) {
-        #[cfg(any(test, feature = "test-util"))]
-        self.waits.paused.peers.count_attempt(source.key);
-        #[cfg(not(any(test, feature = "test-util")))]
-        let _ = source;
-        if let Some(way) = self.next_way() {
-            way.note_attempt();
+    pub(crate) fn run_wakes_of_hook(&self) -> usize {
+        let has_wakes = self.waits.hook().is_some() && !self.executor.are_lanes_empty();
+        if has_wakes {
+            self.dispatch(Phase::Poll, || Origin::new(Keeper::Runtime, None), || {});
         }
+        usize::from(has_wakes)
     }
+}
 
-    /// Notes that the program uses something that a repeated run cannot repeat.
-    #[allow(dead_code, reason = "not every feature reaches outside")]
-    pub(crate) fn note_outside(&self, what: &'static str, site: Site) {
-        if let Some(wait) = self.chosen_wait() {
-            wait.note_outside(what, site);
+/// Calls `body` in the context of a hook, as a run of the loop or as code outside of one.
+#[cold]
+pub(super) fn in_context<R>(hook: &dyn WaitHook, is_run: bool, body: impl FnOnce() -> R) -> R {
+    let (mut body, mut result) = (Some(body), None);
+    let mut once = || {
+        if let Some(body) = body.take() {
+            result = Some(body());
         }
+    };
+    if is_run {
+        hook.run(&mut once);
+    } else {
+        hook.enter(&mut once);
     }
-
-    /// Returns whether the signals that were caught are held back.
-    pub(super) fn holds_signals(&self) -> bool {
-        self.chosen_wait()
-            .is_some_and(|wait| wait.holds_signals(self))
-    }
-
-    /// Notes that two sources are the ends of a pair.
-    #[allow(dead_code, reason = "not every platform has pairs")]
-    #[cfg_attr(
-        not(any(test, feature = "test-util")),
-        expect(clippy::unused_self, reason = "only a paused clock has to know")
-    )]
-    pub(crate) fn note_pair(&self, one: &SourceState, other: &SourceState) {
-        #[cfg(any(test, feature = "test-util"))]
-        self.waits.paused.peers.note_pair(one.key, other.key);
-        #[cfg(not(any(test, feature = "test-util")))]
-        let _ = (one, other);
-    }
-
-    /// Returns whether attempts on new sources are asked about.
-    #[inline(always)]
-    pub(super) fn asks_about_attempts(&self) -> bool {
-        cfg!(any(test, feature = "test-util")) && self.clock().is_paused()
-    }
+    result.expect("a hook calls its argument")
 }

@@ -3,12 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::driver::Shuffled;
 use crate::choices::{Chooser, Limits, Question, Threads, walk};
 use crate::clock::nanoseconds;
-use crate::event_loop::api::builder::{Builder, Simulation};
 use crate::event_loop::core::Core;
 use crate::event_loop::wait::MadeWait;
+use crate::runtime::builder::{Builder, Simulation};
+use crate::wait::peers::Peers;
+use crate::wait::shuffled::Shuffled;
 use crate::wire::{Settings, Wire};
 
 impl Builder {
@@ -123,7 +124,7 @@ impl Builder {
 
     /// Starts with a paused clock, or not, and waits as the options of the test demand.
     fn start_simulated(mut self, paused: bool) -> Self {
-        self.paused = paused;
+        self.options.is_paused = paused;
         self.simulation.make_wait = Some(make_wait);
         self
     }
@@ -140,9 +141,6 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         ..
     } = simulation;
     core.clock().set_auto_advance(auto_advance);
-    if let Some(patience) = patience {
-        core.set_patience(patience);
-    }
     if shuffle.is_none() && network.is_none() && core.clock().is_paused() {
         shuffle = walk::of_suite();
     }
@@ -159,6 +157,6 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         core.shared().foreign_senders.refuse();
     }
     let pool = core.own_pool().manual_twin();
-    let shuffled = Shuffled::new(chooser, limits, pool, wire);
+    let shuffled = Shuffled::new(chooser, limits, pool, wire, Peers::new(patience));
     Ok(Some(Box::new(shuffled)))
 }

@@ -14,8 +14,9 @@ use super::shrink::shrink;
 use super::strategy::{Deviation, Pct, Strategy};
 use crate::choices::walk::Walk;
 use crate::choices::{Kind, Limits, Pick, Threads};
-use crate::event_loop::api::builder::Builder;
 use crate::executor::shared::UnhandledPanic;
+use crate::runtime::builder::Builder;
+use crate::wait::shuffled::outside::{refused_sender, used_outside};
 use crate::wire::Settings;
 
 /// Runs `program` under `seeds` seeds; see the [module](crate::shuffle).
@@ -442,8 +443,8 @@ impl Explore {
         let result = quiet::catch(|| event_loop.block_on(program()));
         let core = event_loop.handle();
         let core = core.core();
-        let message = result.err().or_else(|| core.refused_sender());
-        let outside = core.used_outside();
+        let message = result.err().or_else(|| refused_sender(core));
+        let outside = used_outside(core);
         let failure = message.map(|message| Failure {
             message,
             report: if traced {

@@ -4,12 +4,13 @@ use std::fmt;
 
 use super::recording::{Choice, Log};
 use crate::choices::Pick;
+use crate::error::debug_as_display;
 
 /// The most lines of a trace that a report prints.
 const MOST_LINES: usize = 40;
 
 /// A run that failed, shrunk. Its text is the report of [`explore`](super::explore()).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Found {
     /// The seed of the run; `None` for the usual run, and for one that was not made by a seed.
@@ -77,6 +78,17 @@ impl fmt::Display for Found {
         f.write_str(&self.report)
     }
 }
+
+debug_as_display!(Found {
+    seed,
+    unusual,
+    shrunk,
+    message,
+    trace,
+    report,
+    not_repeatable,
+    runs
+});
 
 impl std::error::Error for Found {}
 

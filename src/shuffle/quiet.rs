@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
-use super::driver;
 use crate::executor::join::panic_message;
 use crate::raw::unwind::discard;
+use crate::wait::shuffled;
 
 thread_local! {
     /// Whether panics of this thread are kept, and the first one.
@@ -60,7 +60,7 @@ fn keep(panic: &PanicHookInfo<'_>) -> bool {
             let text = text_of_hook(panic);
             let location = panic.location();
             // A line of this crate says nothing to the program's author.
-            let location = location.filter(|location| location.file() != driver::FILE);
+            let location = location.filter(|location| location.file() != shuffled::FILE);
             match location {
                 Some(location) => format!("{text}  ({location})"),
                 None => text,
@@ -81,8 +81,8 @@ fn text_of_hook(panic: &PanicHookInfo<'_>) -> String {
 mod tests {
     use super::catch;
     use crate::choices::Question;
-    use crate::event_loop::api::builder::Builder;
-    use crate::shuffle::driver::DEAD_END;
+    use crate::runtime::builder::Builder;
+    use crate::wait::shuffled::DEAD_END;
 
     #[test]
     fn the_first_panic_is_kept_with_its_line() {

@@ -13,7 +13,7 @@
 mod attempts;
 mod jobs;
 pub(crate) mod network;
-mod outside;
+pub(crate) mod outside;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -31,12 +31,14 @@ use crate::executor::message::Message;
 use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::pool::{Class, Job, Pool};
+use crate::report::waits::circles;
 use crate::site::Site;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
+use crate::wait::peers::Peers;
 use crate::wire::Wire;
 
 /// The file that panics if the loop is stuck.
-pub(super) const FILE: &str = file!();
+pub(crate) const FILE: &str = file!();
 
 /// The answers of a question about a delay.
 const DELAYS: usize = 4;
@@ -59,7 +61,7 @@ pub(crate) struct Shuffled {
     moves: Cell<Moves>,
     /// The source about whose next attempt was asked already.
     asked: Cell<Option<usize>>,
-    /// The readiness of sources for which an attempt was told that it would block.
+    /// The readiness of sources for which an attempt was answered by `WouldBlock`.
     again: RefCell<Vec<Event>>,
     events: HeldList<RawEvent>,
     /// The jobs that threads of the pool would have taken.
@@ -72,6 +74,8 @@ pub(crate) struct Shuffled {
     caught: Cell<Option<Until>>,
     /// What the program uses that cannot be repeated.
     outside: RefCell<Vec<(&'static str, Site)>>,
+    /// The peers outside of the loop, for which the clock waits.
+    peers: Peers,
 }
 
 /// The moves of the clock so far.
@@ -155,7 +159,13 @@ fn take_over<T>(list: &HeldList<T>, moment: Moment) -> Vec<Held<T>> {
 }
 
 impl Shuffled {
-    pub(crate) fn new(chooser: Box<dyn Chooser>, limits: Limits, pool: Pool, wire: Wire) -> Self {
+    pub(crate) fn new(
+        chooser: Box<dyn Chooser>,
+        limits: Limits,
+        pool: Pool,
+        wire: Wire,
+        peers: Peers,
+    ) -> Self {
         Self {
             chooser: RefCell::new(chooser),
             limits,
@@ -171,6 +181,7 @@ impl Shuffled {
             wire: RefCell::new(wire),
             caught: Cell::default(),
             outside: RefCell::default(),
+            peers,
         }
     }
 
@@ -291,7 +302,7 @@ impl Wait for Shuffled {
     fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
         let timeout = (timeout != NEVER).then_some(timeout);
         core.waiting(timeout, true, |timeout, _| {
-            core.wait_shuffled(self, timeout)
+            self.wait_shuffled(core, timeout)
         })
     }
 
@@ -314,8 +325,13 @@ impl Wait for Shuffled {
         }
     }
 
-    fn note_attempt(&self) {
+    fn note_attempt(&self, source: &SourceState) {
+        self.peers.count_attempt(source.key);
         self.asked.set(None);
+    }
+
+    fn note_pair(&self, one: &SourceState, other: &SourceState) {
+        self.peers.note_pair(one.key, other.key);
     }
 
     fn note_outside(&self, what: &'static str, site: Site) {
@@ -323,7 +339,7 @@ impl Wait for Shuffled {
     }
 
     fn holds_signals(&self, core: &Core) -> bool {
-        core.still_holds_caught(self)
+        self.still_holds_caught(core)
     }
 
     fn label(&self, key: usize, role: Role) -> Option<Label> {
@@ -345,17 +361,17 @@ impl Wait for Shuffled {
     }
 }
 
-impl Core {
-    /// Returns the wait of a loop that is shuffled, or has a network in memory.
-    fn shuffled(&self) -> Option<&Shuffled> {
-        self.chosen_wait()?.as_any().downcast_ref()
-    }
+/// Returns the wait of a loop that is shuffled, or has a network in memory.
+fn shuffled(core: &Core) -> Option<&Shuffled> {
+    core.waits.chosen()?.as_any().downcast_ref()
+}
 
-    /// Returns whether a test shuffles the order of the loop.
-    pub(crate) fn is_shuffled(&self) -> bool {
-        self.shuffled().is_some()
-    }
+/// Returns whether a test shuffles the order of the loop.
+pub(crate) fn is_shuffled(core: &Core) -> bool {
+    shuffled(core).is_some()
+}
 
+impl Shuffled {
     /// Waits for events on a shuffled loop.
     ///
     /// # Panics
@@ -363,75 +379,75 @@ impl Core {
     /// If the loop is stuck: nothing can happen any more, it has made too many turns, or a drain of
     /// the lanes was too long.
     #[cold]
-    fn wait_shuffled(&self, shuffled: &Shuffled, timeout: Option<u64>) -> io::Result<()> {
-        let limit = shuffled.limits.max_turns;
+    fn wait_shuffled(&self, core: &Core, timeout: Option<u64>) -> io::Result<()> {
+        let limit = self.limits.max_turns;
         assert!(
-            self.turn_count() <= limit,
+            core.turn_count() <= limit,
             "the loop has made {limit} turns, and the program has not ended"
         );
-        if let Some(limit) = shuffled.limits.max_drain {
+        if let Some(limit) = self.limits.max_drain {
             assert!(
-                self.executor().budget_hits() == 0,
+                core.executor().budget_hits() == 0,
                 "a drain of the lanes has run {limit} ticks and microtasks, and has not ended"
             );
         }
         // The clock may move several times in one wait, and the deadline stays.
-        let deadline = timeout.map(|timeout| self.clock().read().saturating_add(timeout));
+        let deadline = timeout.map(|timeout| core.clock().read().saturating_add(timeout));
         loop {
-            self.refuse_foreign_senders();
-            self.run_jobs_here(shuffled);
-            self.hold_events(shuffled)?;
-            self.deliver_ends(shuffled);
-            let has_events = self.deliver_events(shuffled);
+            outside::refuse_foreign_senders(core);
+            self.run_jobs(core);
+            self.hold_events(core)?;
+            self.deliver_ends(core);
+            let has_events = self.deliver_events(core);
             let has_work = has_events
-                || self.shared().inbox.is_pending()
-                || self.has_after_io() && !self.holds_caught(shuffled)
+                || core.shared().inbox.is_pending()
+                || core.has_after_io() && !self.holds_caught(core)
                 || timeout == Some(0);
             if has_work {
                 return Ok(());
             }
             // What waits for a turn comes before the loop sleeps.
-            if shuffled.release(|until| matches!(until, Until::Turn(_))) {
+            if self.release(|until| matches!(until, Until::Turn(_))) {
                 continue;
             }
-            let may_move = self.clock().auto_advance();
-            let arrival = shuffled.wire.borrow_mut().next_arrival();
+            let may_move = core.clock().auto_advance();
+            let arrival = self.wire.borrow_mut().next_arrival();
             let arrival = arrival.filter(|_| may_move);
-            let held = shuffled.earliest();
+            let held = self.earliest();
             let deadline = deadline.filter(|_| may_move);
             match (deadline, held.into_iter().chain(arrival).min()) {
                 (Some(deadline), next) => {
-                    let timeout = deadline.saturating_sub(self.clock().read());
+                    let timeout = deadline.saturating_sub(core.clock().read());
                     if let Some(next) = next.filter(|next| *next < deadline) {
-                        self.note_move(shuffled, next);
-                    } else if self.receives_before_move(shuffled, timeout)? {
-                        self.hold_batch(shuffled);
+                        self.note_move(core, next);
+                    } else if self.receives_before_move(core, timeout)? {
+                        self.hold_batch(core);
                     } else {
-                        self.move_clock_to(shuffled, deadline);
+                        self.move_clock_to(core, deadline);
                         return Ok(());
                     }
                 }
                 (None, Some(earliest)) if held == Some(earliest) => {
                     // Nothing else can happen: the oldest hold ends.
-                    shuffled.release(|until| until.latest() == earliest);
+                    self.release(|until| until.latest() == earliest);
                 }
-                (None, Some(arrival)) => self.note_move(shuffled, arrival),
-                (None, None) => return self.wait_for_outside(shuffled),
+                (None, Some(arrival)) => self.note_move(core, arrival),
+                (None, None) => return self.wait_for_outside(core),
             }
         }
     }
 
-    fn moment(&self, shuffled: &Shuffled) -> Moment {
+    fn moment(&self, core: &Core) -> Moment {
         Moment {
-            turn: self.turn_count(),
-            moves: shuffled.moves.get(),
-            now: self.clock().read(),
+            turn: core.turn_count(),
+            moves: self.moves.get(),
+            now: core.clock().read(),
         }
     }
 
     /// Moves the clock to a deadline, or beyond it.
-    fn move_clock_to(&self, shuffled: &Shuffled, deadline: u64) {
-        let answer = shuffled.ask(&Question {
+    fn move_clock_to(&self, core: &Core, deadline: u64) {
+        let answer = self.ask(&Question {
             kind: Kind::Late,
             who: None,
             count: 3,
@@ -440,79 +456,79 @@ impl Core {
         });
         let late = match answer {
             0 => 0,
-            1 => MILLISECOND.min(shuffled.limits.max_delay),
-            _ => shuffled.limits.max_delay,
+            1 => MILLISECOND.min(self.limits.max_delay),
+            _ => self.limits.max_delay,
         };
-        self.note_move(shuffled, deadline.saturating_add(late));
+        self.note_move(core, deadline.saturating_add(late));
     }
 
-    fn note_move(&self, shuffled: &Shuffled, time: u64) {
-        self.clock().advance_to(time);
-        shuffled.moves.set(Moves {
-            count: shuffled.moves.get().count + 1,
-            turn: self.turn_count(),
+    fn note_move(&self, core: &Core, time: u64) {
+        core.clock().advance_to(time);
+        self.moves.set(Moves {
+            count: self.moves.get().count + 1,
+            turn: core.turn_count(),
         });
     }
 
     /// Takes the events of the kernel, and holds them.
-    fn hold_events(&self, shuffled: &Shuffled) -> io::Result<()> {
-        self.ask_kernel(Some(0))?;
-        self.hold_batch(shuffled);
+    fn hold_events(&self, core: &Core) -> io::Result<()> {
+        core.ask_kernel(Some(0))?;
+        self.hold_batch(core);
         Ok(())
     }
 
     /// Decides for each event of the last wait when it is delivered.
-    fn hold_batch(&self, shuffled: &Shuffled) {
-        let again = shuffled.again.take().into_iter();
-        let simulated = again.chain(self.take_simulated(shuffled));
-        let batch = self.take_events();
+    fn hold_batch(&self, core: &Core) {
+        let again = self.again.take().into_iter();
+        let simulated = again.chain(self.take_simulated(core));
+        let batch = core.take_events();
         for event in simulated.map(RawEvent::of).chain(batch) {
             let key = event.key();
             if key == NOTIFY_KEY {
                 continue;
             }
-            let mut held = shuffled.events.borrow_mut();
+            let mut held = self.events.borrow_mut();
             if let Some(earlier) = held.iter_mut().find(|held| held.what.key() == key) {
                 earlier.what.merge(&event);
                 continue;
             }
             drop(held);
-            let who = shuffled.source_number(key);
-            let about = About(self.site_of(key));
-            let kind = if self.is_exit(key) {
+            let who = self.source_number(key);
+            let about = About(core.site_of(key));
+            let kind = if core.is_exit(key) {
                 Kind::Exit
             } else {
                 Kind::Delay
             };
-            let until = shuffled.ask_delay(kind, Some(who), &about, self.moment(shuffled));
+            let until = self.ask_delay(kind, Some(who), &about, self.moment(core));
             let held = Held {
                 what: event,
                 who,
                 until,
             };
-            shuffled.events.borrow_mut().push(held);
+            self.events.borrow_mut().push(held);
         }
     }
 
     /// Makes what is held no longer the batch of this wait. Returns whether there is any.
-    fn deliver_events(&self, shuffled: &Shuffled) -> bool {
-        let over = take_over(&shuffled.events, self.moment(shuffled));
+    fn deliver_events(&self, core: &Core) -> bool {
+        let over = take_over(&self.events, self.moment(core));
         if over.is_empty() {
             return false;
         }
-        let batch = shuffled.order(Kind::Event, over);
+        let batch = self.order(Kind::Event, over);
         let batch = batch.into_iter().map(|held| held.what);
-        self.put_events(batch);
-        self.wake_for_nothing(shuffled);
+        core.put_events(batch);
+        self.wake_for_nothing(core);
         true
     }
 
     /// Wakes a task that nothing has happened to, if the chooser says so. The wake arrives as that
     /// of another thread does, with a drain of the lanes after it: a task that was in the lane when
     /// an event is dispatched would be polled before the oldest waiter of the event.
-    fn wake_for_nothing(&self, shuffled: &Shuffled) {
-        let tasks = self.executor().task_count();
-        let answer = shuffled.ask(&Question {
+    fn wake_for_nothing(&self, core: &Core) {
+        let tasks = core.executor().task_count();
+        let answer = self.ask(&Question {
             kind: Kind::Wake,
             who: None,
             count: tasks + 1,
@@ -521,14 +537,14 @@ impl Core {
         });
         let waker = answer
             .checked_sub(1)
-            .and_then(|nth| self.executor().waker_of_nth(nth));
+            .and_then(|nth| core.executor().waker_of_nth(nth));
         if let Some(waker) = waker {
-            self.send_again(vec![Message::Call(Box::new(|| waker.wake()))]);
+            jobs::send_again(core, vec![Message::Call(Box::new(|| waker.wake()))]);
         }
     }
 
     /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.
-    fn wait_for_outside(&self, shuffled: &Shuffled) -> io::Result<()> {
+    fn wait_for_outside(&self, core: &Core) -> io::Result<()> {
         const OUTSIDE: [Keeper; 6] = [
             Keeper::Async,
             Keeper::Io,
@@ -539,24 +555,28 @@ impl Core {
         ];
         let awaits = |kind: &Keeper| match kind {
             // Whatever a socket in memory could wait for has happened.
-            Keeper::Io => self.awaits_kernel(),
-            kind => self.count_keepers(*kind) > 0,
+            Keeper::Io => core.awaits_kernel(),
+            kind => core.count_keepers(*kind) > 0,
         };
-        let may_hear = shuffled.limits.threads == Threads::Allow;
-        if (may_hear || OUTSIDE.iter().any(awaits)) && self.shared().inbox.park() {
-            self.ask_kernel(Some(shuffled.limits.stall))?;
+        let may_receive = self.limits.threads == Threads::Allow;
+        if (may_receive || OUTSIDE.iter().any(awaits)) && core.shared().inbox.park() {
+            core.ask_kernel(Some(self.limits.stall))?;
         }
         let is_dead =
-            !self.has_events() && !self.shared().inbox.is_pending() && !self.has_after_io();
-        assert!(!is_dead, "{DEAD_END}");
-        self.refuse_foreign_senders();
+            !core.has_events() && !core.shared().inbox.is_pending() && !core.has_after_io();
+        if is_dead {
+            let circles = circles(core).into_iter();
+            let circles: String = circles.map(|circle| format!("\n{circle}")).collect();
+            panic!("{DEAD_END}{circles}");
+        }
+        outside::refuse_foreign_senders(core);
         // The events are delivered as they came: what is outside cannot be repeated.
         Ok(())
     }
 }
 
 /// The text of the panic of a loop that can only wait for ever.
-pub(super) const DEAD_END: &str =
+pub(crate) const DEAD_END: &str =
     "nothing can happen any more, and the main future has not returned";
 
 /// Names the line that created a source.

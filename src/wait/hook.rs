@@ -9,14 +9,10 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
-use super::{MakeWait, Wait};
 use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
-use crate::executor::guarded::PollGuard;
-use crate::keeper::Keeper;
-use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::event_loop::wait::{MakeWait, Wait, WaitHook};
 use crate::sys::poller::BATCH;
 
 /// A loop that does not sleep visits the runtime of its hook once in this many turns. It is also
@@ -25,43 +21,6 @@ const TURNS_PER_VISIT: u32 = 61;
 
 /// The longest time between two visits of a loop that does not sleep, in nanoseconds.
 const VISIT_INTERVAL: u64 = 1_000_000;
-
-/// A runtime that waits in place of the poller.
-pub(crate) trait WaitHook {
-    /// Returns the name of the runtime.
-    fn name(&self) -> &'static str;
-
-    /// Calls `body` in the context of the runtime.
-    fn enter(&self, body: &mut dyn FnMut());
-
-    /// Calls `body`, a run of the loop, as the runtime runs its own tasks: what would block the
-    /// thread is refused.
-    fn run(&self, body: &mut dyn FnMut());
-
-    /// Returns what surrounds each poll of a task.
-    fn poll_guard(&self) -> PollGuard;
-
-    /// Runs the runtime until the loop has something to do; at most until `until`, a time of the
-    /// loop's clock, which is at `now`. `was_quiet` is whether the wait before has brought nothing,
-    /// so that no user code has run since. Returns whether the poller may have events.
-    fn wait(&self, core: &Core, now: u64, until: Option<u64>, was_quiet: bool) -> bool;
-
-    /// Runs what is ready in the runtime, without waiting.
-    fn visit(&self);
-
-    /// The runtime is about to sleep inside [`wait`](Self::wait).
-    fn before_sleep(&self, core: &Core);
-
-    /// The runtime has slept inside [`wait`](Self::wait).
-    fn after_sleep(&self, core: &Core);
-
-    /// Returns the number of tasks of the runtime, which keep the loop alive.
-    fn task_count(&self) -> usize;
-
-    /// Ends the runtime when the loop is dropped. In a child after `fork` it leaks instead: its
-    /// kernel objects belong to the parent, too, and ending it would change them.
-    fn shut_down(&self, is_inherited: bool);
-}
 
 /// Creates the hook of a new loop.
 pub(crate) type MakeHook = fn(&Rc<Core>) -> io::Result<Box<dyn WaitHook>>;
@@ -181,53 +140,15 @@ impl HookedWait {
     }
 }
 
-impl Core {
-    /// Returns the runtime that waits in place of the poller.
-    #[inline(always)]
-    pub(in crate::event_loop) fn wait_hook(&self) -> Option<&dyn WaitHook> {
-        self.chosen_wait()?.runtime()
+/// Returns when the poll phase has to end: zero for at once, `None` for never.
+pub(crate) fn end_of_wait(core: &Core, until: Option<u64>) -> Option<u64> {
+    if core.has_work_now() {
+        return Some(0);
     }
-
-    /// Returns whether tasks keep the loop alive that wait, or may wait, for the runtime of the
-    /// hook: its own ones, and those of the loop.
-    #[inline]
-    pub(in crate::event_loop) fn is_kept_by_hook(&self) -> bool {
-        self.wait_hook().is_some_and(|hook| {
-            self.executor.main_info().is_some()
-                || self.executor.task_count() > 0
-                || hook.task_count() > 0
-        })
-    }
-
-    /// Returns the number of tasks that keep the loop alive because of the hook.
-    pub(in crate::event_loop) fn count_kept_by_hook(&self) -> usize {
-        self.wait_hook().map_or(0, |hook| {
-            let main = usize::from(self.executor.main_info().is_some());
-            main + self.executor.task_count() + hook.task_count()
-        })
-    }
-
-    /// Drains the lanes after a wait in which the runtime of the hook has woken something. To the
-    /// loop, the wait was a callback. Returns the number of callbacks.
-    #[cold]
-    pub(in crate::event_loop) fn run_wakes_of_hook(&self) -> usize {
-        let has_wakes = self.wait_hook().is_some() && !self.executor.are_lanes_empty();
-        if has_wakes {
-            self.dispatch(Phase::Poll, || Origin::new(Keeper::Runtime, None), || {});
-        }
-        usize::from(has_wakes)
-    }
-
-    /// Returns when the poll phase has to end: zero for at once, `None` for never.
-    pub(crate) fn end_of_wait(&self, until: Option<u64>) -> Option<u64> {
-        if self.has_work_now() {
-            return Some(0);
-        }
-        let next = self.next_timer().map(|next| next.deadline);
-        match (next, until) {
-            (Some(next), Some(until)) => Some(next.min(until)),
-            (next, until) => next.or(until),
-        }
+    let next = core.phases.next_timer().map(|next| next.deadline);
+    match (next, until) {
+        (Some(next), Some(until)) => Some(next.min(until)),
+        (next, until) => next.or(until),
     }
 }
 
@@ -239,28 +160,11 @@ pub(super) fn cannot_pause(runtime: &str) -> String {
     )
 }
 
-/// Calls `body` in the context of a hook, as a run of the loop or as code outside of one.
-#[cold]
-pub(super) fn in_context<R>(hook: &dyn WaitHook, is_run: bool, body: impl FnOnce() -> R) -> R {
-    let (mut body, mut result) = (Some(body), None);
-    let mut once = || {
-        if let Some(body) = body.take() {
-            result = Some(body());
-        }
-    };
-    if is_run {
-        hook.run(&mut once);
-    } else {
-        hook.enter(&mut once);
-    }
-    result.expect("a hook calls its argument")
-}
-
 /// Calls `f` with the current loop and its hook; for the callbacks of the hook's runtime, which
 /// carry no state of one thread.
 pub(crate) fn with_hook(f: impl FnOnce(&Core, &dyn WaitHook)) {
     current::with(|core| {
-        if let Some((core, hook)) = core.and_then(|core| Some((core, core.wait_hook()?))) {
+        if let Some((core, hook)) = core.and_then(|core| Some((core, core.waits.hook()?))) {
             f(core, hook);
         }
     });

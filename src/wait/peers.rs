@@ -16,13 +16,13 @@ use crate::sys::clock::Stopwatch;
 use crate::sys::ends::Ends;
 use crate::sys::poller::{self, RawSource, Ready};
 
-/// How long the loop waits for the outside in real time, unless told otherwise.
+/// How long the loop waits for the outside in real time, by default.
 const PATIENCE: u64 = 5_000_000_000;
 
 /// What a paused clock knows of the peers of its loop, and its patience with those outside.
-pub(super) struct Peers {
+pub(crate) struct Peers {
     /// How long the loop waits in real time for what it awaits, in nanoseconds.
-    patience: Cell<u64>,
+    patience: u64,
     /// How much of that it has waited, since what it awaits has changed or has answered.
     spent: Cell<u64>,
     /// What it awaits, as a hash.
@@ -35,10 +35,11 @@ pub(super) struct Peers {
     pairs: RefCell<HashMap<usize, usize>>,
 }
 
-impl Default for Peers {
-    fn default() -> Self {
+impl Peers {
+    /// `patience` is how long the loop waits in real time, in nanoseconds; `None` for the default.
+    pub(crate) fn new(patience: Option<u64>) -> Self {
         Self {
-            patience: Cell::new(PATIENCE),
+            patience: patience.unwrap_or(PATIENCE),
             spent: Cell::new(0),
             awaited: Cell::new(0),
             keys: RefCell::default(),
@@ -46,18 +47,16 @@ impl Default for Peers {
             pairs: RefCell::default(),
         }
     }
-}
 
-impl Peers {
     /// Counts an attempt to read or write.
-    pub(super) fn count_attempt(&self, key: usize) {
+    pub(crate) fn count_attempt(&self, key: usize) {
         let mut attempts = self.attempts.borrow_mut();
         let count = attempts.entry(key).or_default();
         *count = count.wrapping_add(1);
     }
 
     /// Notes that the sources with these keys are the ends of a pair.
-    pub(super) fn note_pair(&self, one: usize, other: usize) {
+    pub(crate) fn note_pair(&self, one: usize, other: usize) {
         self.pairs.borrow_mut().extend([(one, other), (other, one)]);
     }
 
@@ -100,25 +99,19 @@ struct Known {
     attempts: u32,
 }
 
-impl Core {
-    /// Sets how long a paused clock waits in real time for what is outside of the loop.
-    pub(crate) fn set_patience(&self, nanoseconds: u64) {
-        self.waits.paused.peers.patience.set(nanoseconds);
-    }
-
+impl Peers {
     /// Waits for what is outside of the loop, in real time: up to `timeout` nanoseconds, and no
     /// longer than the patience lasts; and for late reports of what is inside. Returns whether
     /// something has arrived.
-    pub(crate) fn receives_from_peers(&self, timeout: u64) -> io::Result<bool> {
-        let outside = &self.waits.paused.peers;
-        let patience = outside.patience.get();
+    pub(crate) fn receives(&self, core: &Core, timeout: u64) -> io::Result<bool> {
+        let patience = self.patience;
         if patience == 0 {
             return Ok(false);
         }
-        let awaited = self.awaited_peers();
+        let awaited = self.awaited_peers(core);
         let mut limit = 0;
         if awaited.outside {
-            limit = patience.saturating_sub(outside.spent.get()).min(timeout);
+            limit = patience.saturating_sub(self.spent.get()).min(timeout);
         }
         if !awaited.inside.is_empty() {
             limit = limit.max(poller::report_delay());
@@ -127,45 +120,28 @@ impl Core {
             return Ok(false);
         }
         let watch = Stopwatch::new();
-        let mut has_arrived = self.listen(limit)?;
+        let mut has_arrived = listen(core, limit)?;
         if !has_arrived && poller::has_late_event(&awaited.inside) {
-            has_arrived = self.listen(LONGEST_DELAY)?;
+            has_arrived = listen(core, LONGEST_DELAY)?;
         }
         if !awaited.outside {
             return Ok(has_arrived);
         }
-        let keys = outside.keys.borrow();
-        let has_answered = self.io.has_event_of(&keys);
-        outside.spent.set(if has_answered {
+        let keys = self.keys.borrow();
+        let has_answered = core.io.has_event_of(&keys);
+        self.spent.set(if has_answered {
             0
         } else {
-            outside.spent.get().saturating_add(watch.elapsed())
+            self.spent.get().saturating_add(watch.elapsed())
         });
         Ok(has_arrived)
     }
 
-    /// Waits for an event or a message, up to `limit` nanoseconds. Returns whether there is one.
-    fn listen(&self, limit: u64) -> io::Result<bool> {
-        let watch = Stopwatch::new();
-        let is_parked = self.shared().inbox.park();
-        loop {
-            let waited = watch.elapsed();
-            if waited >= limit {
-                return Ok(false);
-            }
-            // Without a mark in the inbox there is a message already.
-            self.ask_kernel(Some(if is_parked { limit - waited } else { 0 }))?;
-            if self.has_arrived() {
-                return Ok(true);
-            }
-        }
-    }
-
     /// Returns which peers are awaited. Patience is renewed if what is awaited outside is not what
     /// was awaited before.
-    fn awaited_peers(&self) -> Awaited {
-        let known = self.known_descriptors();
-        self.waits.paused.peers.retain(&known);
+    fn awaited_peers(&self, core: &Core) -> Awaited {
+        let known = self.known_descriptors(core);
+        self.retain(&known);
         let (mut keys, mut awaited_inside) = (Vec::new(), Vec::new());
         let mut hasher = DefaultHasher::new();
         if known.iter().any(|one| one.is_awaited) {
@@ -183,24 +159,22 @@ impl Core {
         }
         // Children, and the tasks of another runtime, which wait for its own sources.
         let others =
-            self.io.awaited_children() + self.wait_hook().map_or(0, |hook| hook.task_count());
+            core.io.awaited_children() + core.waits.hook().map_or(0, |hook| hook.task_count());
         others.hash(&mut hasher);
         let is_awaited = others > 0 || !keys.is_empty();
-        let outside = &self.waits.paused.peers;
-        if is_awaited && outside.awaited.replace(hasher.finish()) != hasher.finish() {
-            outside.spent.set(0);
+        if is_awaited && self.awaited.replace(hasher.finish()) != hasher.finish() {
+            self.spent.set(0);
         }
-        outside.keys.replace(keys);
+        self.keys.replace(keys);
         Awaited {
             outside: is_awaited,
             inside: awaited_inside,
         }
     }
 
-    fn known_descriptors(&self) -> Vec<Known> {
-        let peers = &self.waits.paused.peers;
-        let (attempts, pairs) = (peers.attempts.borrow(), peers.pairs.borrow());
-        let sources = self.io.sources();
+    fn known_descriptors(&self, core: &Core) -> Vec<Known> {
+        let (attempts, pairs) = (self.attempts.borrow(), self.pairs.borrow());
+        let sources = core.io.sources();
         let sources = sources.iter().filter_map(|source| {
             let reads = [Direction::Read, Direction::Priority, Direction::HangUp];
             let is_read = reads
@@ -224,7 +198,7 @@ impl Core {
                 attempts: attempts.get(&source.key).copied().unwrap_or(0),
             })
         });
-        let polled = self.io.poll_handles();
+        let polled = core.io.poll_handles();
         let polled = polled.iter().filter_map(|poll| {
             Some(Known {
                 key: poll.key()?,
@@ -238,6 +212,23 @@ impl Core {
             })
         });
         sources.chain(polled).collect()
+    }
+}
+
+/// Waits for an event or a message, up to `limit` nanoseconds. Returns whether there is one.
+fn listen(core: &Core, limit: u64) -> io::Result<bool> {
+    let watch = Stopwatch::new();
+    let is_parked = core.shared().inbox.park();
+    loop {
+        let waited = watch.elapsed();
+        if waited >= limit {
+            return Ok(false);
+        }
+        // Without a mark in the inbox there is a message already.
+        core.ask_kernel(Some(if is_parked { limit - waited } else { 0 }))?;
+        if core.has_arrived() {
+            return Ok(true);
+        }
     }
 }
 

@@ -8,14 +8,13 @@
 use std::cell::Cell;
 use std::io;
 
-use super::hook::in_context;
+use super::core::Core;
+use super::wait::in_context;
 use crate::clock::NEVER;
-use crate::event_loop::api::embed::{Backend, NextWait};
-use crate::event_loop::core::Core;
 use crate::sys::poller::HAS_TIMER;
 
 #[derive(Default)]
-pub(super) struct Host {
+pub(crate) struct Host {
     /// The number of runs and `enter`s of the loop that are in progress.
     depth: Cell<u32>,
     is_embedded: Cell<bool>,
@@ -31,7 +30,7 @@ struct Inside<'a>(&'a Core);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        let host = &self.0.waits.host;
+        let host = &self.0.host;
         host.depth.set(host.depth.get() - 1);
         if host.depth.get() == 0 && host.is_embedded.get() {
             host.is_left.set(true);
@@ -45,22 +44,22 @@ impl Core {
     /// Calls `body` as code of this loop, a run of it or not: in the context of the hook, and with
     /// a host that waits for what `body` leaves behind.
     #[inline]
-    pub(in crate::event_loop) fn inside<R>(&self, is_run: bool, body: impl FnOnce() -> R) -> R {
-        let host = &self.waits.host;
+    pub(crate) fn inside<R>(&self, is_run: bool, body: impl FnOnce() -> R) -> R {
+        let host = &self.host;
         host.depth.set(host.depth.get() + 1);
         host.is_left.set(false);
         let _inside = Inside(self);
-        match self.wait_hook() {
+        match self.waits.hook() {
             None => body(),
             Some(hook) => in_context(hook, is_run, body),
         }
     }
 
-    /// Returns the descriptor for a host that drives the loop. From now on the descriptor is
-    /// readable when a turn is due.
-    pub(in crate::event_loop) fn embed(&self) -> io::Result<Backend> {
-        let host = &self.waits.host;
-        if self.wait_hook().is_some() {
+    /// Lets a host drive the loop. From now on the descriptor of the poller is readable when a turn
+    /// is due.
+    pub(crate) fn embed(&self) -> io::Result<()> {
+        let host = &self.host;
+        if self.waits.hook().is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "a loop that runs another runtime in its wait cannot be embedded: its descriptor does not tell of that runtime",
@@ -76,18 +75,18 @@ impl Core {
             host.is_left.set(true);
             self.arm_for_host();
         }
-        Ok(Backend::of(self.poller()))
+        Ok(())
     }
 
     /// Returns whether a host drives the loop.
-    pub(in crate::event_loop) fn is_embedded(&self) -> bool {
-        self.waits.host.is_embedded.get()
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.host.is_embedded.get()
     }
 
     /// Lets a host that waits for the descriptor know what was queued or started outside of a turn.
     #[inline(always)]
     pub(crate) fn notify_host(&self) {
-        if self.waits.host.is_left.get() {
+        if self.host.is_left.get() {
             self.arm_for_host();
         }
     }
@@ -98,13 +97,13 @@ impl Core {
         if self.is_closed() || self.poller().is_inherited() {
             return;
         }
-        let set = match self.next_wait() {
-            NextWait::Now => {
+        let set = match self.next_timeout() {
+            Some(0) if self.stop.get() || self.is_alive() => {
                 self.shared().inbox.signal();
                 return;
             }
-            NextWait::Timeout(_) if HAS_TIMER && !self.clock().is_paused() => {
-                let next = self.next_timer();
+            Some(1..) if HAS_TIMER && !self.clock().is_paused() => {
+                let next = self.phases.next_timer();
                 let due = next.map_or(NEVER, |next| next.deadline);
                 self.set_timer(due, self.clock().read())
             }
@@ -118,7 +117,7 @@ impl Core {
 
     /// Sets the timer of the poller to `due`, unless it is set so.
     fn set_timer(&self, due: u64, now: u64) -> io::Result<()> {
-        let timer = &self.waits.host.timer;
+        let timer = &self.host.timer;
         if timer.get() != due || timer.get() <= now {
             let delay = due.saturating_sub(now);
             self.poller().set_timer(Some(delay))?;
@@ -141,24 +140,24 @@ impl Core {
     /// latest. If it is past by now, it has fired after `start`.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn has_timer_between(&self, start: u64, end: u64) -> bool {
-        let timer = self.waits.host.timer.get();
+        let timer = self.host.timer.get();
         timer > start && timer <= end
     }
 
     /// Returns whether the timer of the poller is not set, or has fired.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn has_timer_fired(&self) -> bool {
-        self.waits.host.timer.get() <= self.clock().read()
+        self.host.timer.get() <= self.clock().read()
     }
 
     /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
-    pub(in crate::event_loop) fn forget_timer(&self) {
-        self.waits.host.timer.set(0);
+    pub(crate) fn forget_timer(&self) {
+        self.host.timer.set(0);
         self.notify_host();
     }
 
     fn clear_timer(&self) -> io::Result<()> {
-        if self.waits.host.timer.replace(0) > self.clock().read() {
+        if self.host.timer.replace(0) > self.clock().read() {
             self.poller().set_timer(None)?;
         }
         Ok(())
