@@ -258,7 +258,7 @@ pub(crate) fn slow_period(
     let called = called.map(|record| (record.start, record.end));
     let waiting = overdue.iter().map(|&deadline| (deadline, end));
     let mut late = 0;
-    // A timer that was late before was told of by the period before.
+    // A timer that was late before was reported by the period before.
     let is_new = |&(deadline, _): &(u64, u64)| deadline.saturating_add(late_limit) >= start;
     for (deadline, call) in called.chain(waiting).filter(is_new) {
         late += 1;

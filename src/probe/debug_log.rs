@@ -5,47 +5,32 @@
 //! PHASELOOP TIMERS 4711: sleep (src/main.rs:3:5) fires, 52.1µs late
 //! ```
 //!
-//! | area | tells |
-//! |---|---|
-//! | `loop` | turns; callbacks of hooks, queues and closes |
-//! | `timers` | timers and sleeps that are armed or fire |
-//! | `poll` | waits, and how many events end them |
-//! | `io` | sources that are ready |
-//! | `tasks` | tasks that are spawned, woken, polled, or have ended |
-//! | `lanes` | ticks and microtasks |
-//! | `pool` | jobs of the thread pool that are queued or have completed |
-//! | `signal` | signals that a listener receives |
-//! | `process` | children that are started or have exited |
-//! | `fs` | file operations that are queued or have completed; changes that a watcher sees |
-//! | `node` | timers, requests, uncaught errors and the exit of a Node program |
-//! | `context` | values that are set, and what takes them along |
-//!
-//! A line comes from [`DebugLog::begin`], or from a call of `Core::log`.
+//! A line comes from an event of the loop, or from a call of `Core::log`. [`Area`] lists the areas.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::area::Area;
-use super::switch::{Activity, Origin};
+use super::observer::{Activity, Body, Observer, Waited, Wake, Wants};
+use super::origin::At;
 use crate::clock::NEVER;
 use crate::frame::{self, Frame};
 use crate::keeper::Keeper;
 use crate::stderr;
-use crate::task_info::Info;
+use crate::task_info::{Id, Info};
 
-impl Area {
-    fn of(activity: Activity, origin: Origin) -> Self {
-        match (activity, origin.kind) {
-            (Activity::Poll(_) | Activity::Main, _) => Self::Tasks,
-            (Activity::Tick | Activity::Microtask, _) => Self::Lanes,
-            (_, Some(Keeper::Timer | Keeper::Sleep)) => Self::Timers,
-            (_, Some(Keeper::Io | Keeper::Poll)) => Self::Io,
-            (_, Some(Keeper::Work)) => Self::Pool,
-            (_, Some(Keeper::Signal)) => Self::Signal,
-            (_, Some(Keeper::Child)) => Self::Process,
-            (_, Some(Keeper::Watch)) => Self::Fs,
-            (Activity::Callback(_), _) => Self::Loop,
-        }
+/// Returns the area that an activity belongs to.
+fn area_of(activity: &Activity<'_>) -> Area {
+    match (activity.body, activity.origin.kind) {
+        (Body::Poll(_) | Body::MainFuture, _) => Area::Tasks,
+        (Body::Tick | Body::Microtask, _) => Area::Lanes,
+        (_, Some(Keeper::Timer | Keeper::Sleep)) => Area::Timers,
+        (_, Some(Keeper::Io | Keeper::Poll)) => Area::Io,
+        (_, Some(Keeper::Work)) => Area::Pool,
+        (_, Some(Keeper::Signal)) => Area::Signal,
+        (_, Some(Keeper::Child)) => Area::Process,
+        (_, Some(Keeper::Watch)) => Area::Fs,
+        (Body::Callback(_), _) => Area::Loop,
     }
 }
 
@@ -60,11 +45,9 @@ impl Areas {
         let (mut areas, mut unknown) = (Self::default(), Vec::new());
         let names = text.split(',').map(str::trim);
         for name in names.filter(|name| !name.is_empty()) {
-            let found = Area::NAMED
-                .iter()
-                .find(|(_, known)| known.eq_ignore_ascii_case(name));
-            match found {
-                Some((area, _)) => areas.0 |= 1 << *area as u16,
+            let mut known = Area::ALL.into_iter();
+            match known.find(|area| area.name().eq_ignore_ascii_case(name)) {
+                Some(area) => areas.0 |= 1 << area as u16,
                 None if name == "*" => areas.0 = u16::MAX,
                 None => unknown.push(name),
             }
@@ -74,7 +57,7 @@ impl Areas {
 
     /// Returns the names of all areas.
     pub(crate) fn names() -> String {
-        Area::NAMED.map(|(_, name)| name).join(" ")
+        Area::ALL.map(Area::name).join(" ")
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -106,29 +89,22 @@ impl DebugLog {
         }
     }
 
-    /// Writes a line that takes a call to make.
-    pub(crate) fn note(&self, area: Area, text: &dyn Fn() -> String) {
-        if self.areas.has(area) {
-            write(area, format_args!("{}", text()));
-        }
-    }
-
-    /// Tells the values that a task has at the beginning of a poll.
-    fn begin_in_frame(&self, activity: Activity, origin: Origin, info: &dyn Fn() -> Option<Info>) {
+    /// Logs the values that a task has at the beginning of a poll.
+    fn begin_in_frame(&self, activity: &Activity<'_>) {
         let values = Frame::current().len();
         if values == 0 || !self.areas.has(Area::Context) {
             return;
         }
         let values = Values(values);
-        match (activity, info()) {
-            (Activity::Poll(_), Some(info)) => {
+        match (activity.body, activity.task()) {
+            (Body::Poll(_), Some(info)) => {
                 self.line(
                     Area::Context,
                     format_args!("{info} is polled with {values}"),
                 );
             }
-            (Activity::Main, _) => {
-                let at = At(origin);
+            (Body::MainFuture, _) => {
+                let at = At(activity.site());
                 let text = format_args!("the main future{at} is polled with {values}");
                 self.line(Area::Context, text);
             }
@@ -136,36 +112,45 @@ impl DebugLog {
             _ => {}
         }
     }
+}
 
-    /// Tells that an activity begins at the time `now`.
-    pub(crate) fn begin(
-        &self,
-        activity: Activity,
-        origin: Origin,
-        now: u64,
-        info: &dyn Fn() -> Option<Info>,
-    ) {
-        self.begin_in_frame(activity, origin, info);
-        let area = Area::of(activity, origin);
-        // What is ready and what is received has been told with its name.
-        let is_told = matches!(origin.kind, Some(Keeper::Io | Keeper::Signal));
-        if is_told || !self.areas.has(area) {
+impl Observer for DebugLog {
+    fn wants(&self) -> Wants {
+        let by_area = [
+            (Area::Loop, Wants::TURNS),
+            (Area::Poll, Wants::WAITS),
+            (Area::Tasks, Wants::TASKS | Wants::WAKES),
+        ];
+        let chosen = by_area
+            .into_iter()
+            .filter(|(area, _)| self.areas.has(*area));
+        chosen.fold(Wants::ACTIVITIES | Wants::LOGS, |all, (_, wants)| {
+            all | wants
+        })
+    }
+
+    fn begin(&self, activity: &Activity<'_>) {
+        self.begin_in_frame(activity);
+        let (area, kind) = (area_of(activity), activity.kind());
+        // What is ready and what is received has a line with its name.
+        let has_line = matches!(kind, Some(Keeper::Io | Keeper::Signal));
+        if has_line || !self.areas.has(area) {
             return;
         }
-        let at = At(origin);
-        match activity {
-            Activity::Poll(id) => match info() {
+        let at = At(activity.site());
+        match activity.body {
+            Body::Poll(id) => match activity.task() {
                 Some(info) => self.line(area, format_args!("{info} is polled")),
                 None => self.line(area, format_args!("task {id}{at} is polled")),
             },
-            Activity::Main => self.line(area, format_args!("the main future{at} is polled")),
-            Activity::Tick => self.line(area, format_args!("a tick{at} runs")),
-            Activity::Microtask => self.line(area, format_args!("a microtask{at} runs")),
-            Activity::Callback(phase) => {
-                let kind = origin.kind.map_or("a callback", Keeper::text);
-                match origin.due.filter(|due| *due != NEVER) {
+            Body::MainFuture => self.line(area, format_args!("the main future{at} is polled")),
+            Body::Tick => self.line(area, format_args!("a tick{at} runs")),
+            Body::Microtask => self.line(area, format_args!("a microtask{at} runs")),
+            Body::Callback(phase) => {
+                let kind = kind.map_or("a callback", Keeper::text);
+                match activity.due().filter(|due| *due != NEVER) {
                     Some(due) => {
-                        let late = Duration::from_nanos(now.saturating_sub(due));
+                        let late = Duration::from_nanos(activity.now().saturating_sub(due));
                         self.line(area, format_args!("{kind}{at} fires, {late:.1?} late"));
                     }
                     None => self.line(area, format_args!("{kind}{at} runs in the {phase} phase")),
@@ -174,20 +159,40 @@ impl DebugLog {
         }
     }
 
-    /// Tells that a timer or sleep is armed at the time `now`.
-    pub(crate) fn armed(&self, origin: Origin, now: u64) {
-        let (kind, at) = (origin.kind.map_or("timer", Keeper::text), At(origin));
-        match origin.due {
-            None | Some(NEVER) => {
-                self.line(Area::Timers, format_args!("{kind}{at} armed, is never due"));
-            }
-            Some(due) => {
-                let left = Duration::from_nanos(due.saturating_sub(now));
-                self.line(
-                    Area::Timers,
-                    format_args!("{kind}{at} armed, due in {left:.1?}"),
-                );
-            }
+    fn begin_turn(&self, _now: u64) {
+        self.line(Area::Loop, format_args!("a turn begins"));
+    }
+
+    fn end_turn(&self, _now: u64, tasks: usize) {
+        self.line(Area::Loop, format_args!("the turn ends, {tasks} tasks"));
+    }
+
+    fn begin_wait(&self, _now: u64) {
+        self.line(Area::Poll, format_args!("the loop waits"));
+    }
+
+    fn end_wait(&self, waited: &Waited) {
+        let events = waited.events;
+        let took = Duration::from_nanos(waited.end.saturating_sub(waited.start));
+        let text = format_args!("{events} events after a wait of {took:.1?}");
+        self.line(Area::Poll, text);
+    }
+
+    fn spawned(&self, task: &Info) {
+        self.line(Area::Tasks, format_args!("{task} is spawned"));
+    }
+
+    fn ended(&self, task: Id) {
+        self.line(Area::Tasks, format_args!("task {task} has ended"));
+    }
+
+    fn woken(&self, wake: &Wake<'_>) {
+        self.line(Area::Tasks, format_args!("task {} is woken", wake.id));
+    }
+
+    fn log(&self, area: Area, text: &dyn Fn() -> String) {
+        if self.areas.has(area) {
+            write(area, format_args!("{}", text()));
         }
     }
 }
@@ -199,12 +204,12 @@ impl Drop for DebugLog {
 }
 
 fn write(area: Area, text: fmt::Arguments<'_>) {
-    let name = Area::NAMED[area as usize].1.to_uppercase();
+    let name = area.name().to_uppercase();
     let process = std::process::id();
     stderr::print(format_args!("PHASELOOP {name} {process}: {text}"));
 }
 
-/// Tells that what is queued or registered takes values along.
+/// Logs that what is queued or registered takes values along.
 fn log_capture(kind: &'static str, values: usize) {
     let values = Values(values);
     write(Area::Context, format_args!("{kind} takes {values} along"));
@@ -222,18 +227,6 @@ impl fmt::Display for Values {
     }
 }
 
-/// The line of an origin in parentheses, with a space before them.
-struct At(Origin);
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.site {
-            Some(site) => write!(f, " ({site})"),
-            None => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Area, Areas, Values};
@@ -242,13 +235,13 @@ mod tests {
     fn areas_are_named_with_commas_between_them() {
         let (areas, unknown) = Areas::parse("timers, POLL,,");
         assert!(unknown.is_empty() && !areas.is_empty());
-        for (area, name) in Area::NAMED {
+        for area in Area::ALL {
             let is_chosen = matches!(area, Area::Timers | Area::Poll);
-            assert_eq!(areas.has(area), is_chosen, "{name}");
+            assert_eq!(areas.has(area), is_chosen, "{area:?}");
         }
         let (all, unknown) = Areas::parse("*");
         assert!(unknown.is_empty());
-        assert!(Area::NAMED.iter().all(|(area, _)| all.has(*area)));
+        assert!(Area::ALL.iter().all(|area| all.has(*area)));
         assert!(Areas::parse("").0.is_empty());
     }
 
@@ -261,7 +254,7 @@ mod tests {
 
     #[test]
     fn each_area_stands_at_its_place() {
-        for (place, (area, _)) in Area::NAMED.into_iter().enumerate() {
+        for (place, area) in Area::ALL.into_iter().enumerate() {
             assert_eq!(area as usize, place);
         }
     }

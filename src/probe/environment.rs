@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `PHASELOOP_TRACE` | `out.html`, `out.json` | records, writes a timeline at the end |
 //! | `PHASELOOP_SLOW` | `10ms` | records, prints a line for each busy period that is so long |
-//! | `PHASELOOP_WATCHDOG` | `50ms` | tells when a loop is stuck for so long |
+//! | `PHASELOOP_WATCHDOG` | `50ms` | reports when a loop is stuck for so long |
 //! | `PHASELOOP_REPORT` | `USR1`, `USR1:file` | prints a report on the signal |
 //! | `PHASELOOP_DEBUG` | `timers,poll`, `*` | prints lines about these areas |
 //!
@@ -14,8 +14,8 @@
 //! parsed is named in one line on standard error, and has no other effect.
 //!
 //! A new variable needs a field of [`Environment`], a line in [`VARIABLES`], a line in the table
-//! above, and its name in `off.rs`: a program without the feature `probe` prints that the variables
-//! have no effect.
+//! above, and its name in `warning.rs`: a program without the feature `probe` prints that the
+//! variables have no effect.
 
 use std::borrow::Cow;
 use std::env;

@@ -1,227 +1,387 @@
-//! The switch: what watches a loop, as the bits of one word.
+//! The switch and the list: which observers watch a loop, and what they want, as bits of one word.
 //!
-//! A loop that is not watched tests the word once for each callback, poll, queued closure and turn,
-//! and does nothing else for the sake of observation: no guard, no clock, no name. If a bit is set,
-//! the test leads to a cold twin, which serves whatever is switched on:
+//! Each place of the hot path tests the word once, for the bits that concern it ([`Mode`]). If none
+//! is set, the place does nothing for the sake of observation: no guard, no clock, no name. If one
+//! is set, a cold twin of the place serves whatever is switched on:
 //!
-//! | plain path | cold twin |
-//! |---|---|
-//! | `Core::dispatch` | `Core::dispatch_watched` |
-//! | `Executor::run_task` | `Executor::run_task_watched` |
-//! | `Executor::start` (a spawn) | `Executor::note_spawn` |
-//! | `Core::arm_sleep`, `Core::arm_timer_at` | `Core::log_armed` |
-//! | `Executor::try_push_task` (a wake) | `Executor::push_task_watched` |
-//! | `Core::push_tick` | `Core::push_tick_watched` |
-//! | `Core::push_microtask` | `Core::push_microtask_watched` |
-//! | `Executor::run_ticks` | `Executor::run_ticks_watched` |
-//! | `Core::turn::<false>` | `Core::turn::<true>` |
+//! | plain path | bits | cold twin |
+//! |---|---|---|
+//! | `Core::dispatch` | [`Mode::DISPATCH`] | `Core::dispatch_watched` |
+//! | `Executor::run_task` | [`Mode::POLL`] | `Executor::run_task_watched` |
+//! | `Executor::start` (a spawn) | [`Mode::SPAWN`] | `Executor::push_spawned_watched` |
+//! | `Executor::try_push_task` (a wake) | [`Mode::WAKE`] | `Executor::push_task_watched` |
+//! | `Core::push_tick`, `Core::push_microtask` | [`Mode::CALL`] | `Core::push_tick_watched` … |
+//! | `Core::turn::<false>` | [`Mode::TURN`] | `Core::turn::<true>` |
+//! | the ends of busy periods and waits | [`Mode::WAIT`] | `Core::end_busy_watched` … |
+//! | `Core::log` | [`Wants::LOGS`] | `Probe::log` |
 //!
-//! Each twin asks the [`Probe`](super::Probe), which holds the *sinks*: the observer, the recorder.
-//! A sink is one field of the probe, one bit here, and a few lines in the probe's methods:
-//!
-//! 1. `Modes::set` switches its bit on when the sink is attached, and off when it is removed.
-//! 2. `Probe::begin` is called before the body of each activity with its [`Activity`] and its
-//!    [`Origin`]; the guard that it returns calls `Probe::end` after it, also after a panic.
-//! 3. `Probe::callback` and `Probe::phase` surround a callback with its drain, and a phase.
-//! 4. `Probe::wake`, `Probe::begin_turn`, `Probe::end_turn`, `Probe::begin_wait` and
-//!    `Probe::end_wait` are told what their names say.
-//!
-//! The bits that no sink belongs to change how the loop runs user code: [`Mode::CONTAINED`] passes
-//! panics to a handler (`event_loop/uncaught.rs`), [`Mode::CONTEXTS`] gives each activity its frame
-//! (`executor/contexts.rs`), and `Mode::KEPT` is set while a report takes a task that nothing has
-//! woken (`executor/unwoken.rs`). A loop whose only bit is the first is
-//! [not watched](Modes::is_unwatched): all but its callbacks take the plain path. To all but the
-//! polls of tasks, [`Mode::GUARDED`] is no bit at all: another runtime surrounds these polls
-//! (`executor/guarded.rs`).
+//! A twin notifies the observers through the methods of [`Probe`]. An observer is an implementor of
+//! [`Observer`], in a file of its own: recorder, watchdog, debug log, the sink for `tracing`, the
+//! user's. A new event is a method of the trait, a bit of [`Wants`] and a method here.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
 
-use crate::keeper::Keeper;
+use super::area::Area;
+use super::observer::{Activity, Body, BusyPeriod, Flush, Observer, Waited, Wake, Wants};
+use super::origin::Origin;
+#[cfg(feature = "probe")]
+use super::recorder::Recorders;
+use crate::clock::Clock;
 use crate::phase_order::Phase;
-use crate::site::Site;
+use crate::task_info::{Id, Info};
 
-/// The switch of one loop.
-#[derive(Default)]
-pub(crate) struct Modes(Cell<u32>);
-
-/// One bit of the switch.
+/// Bits of the switch: a set of events, and what else leads away from the plain path.
 #[derive(Clone, Copy)]
 pub(crate) struct Mode(u32);
 
+/// What no observer belongs to.
 impl Mode {
-    /// A handler receives panics.
-    pub(crate) const CONTAINED: Self = Self(1);
-    /// An observer receives facts.
-    #[allow(dead_code, reason = "set with the feature `probe`")]
-    pub(crate) const OBSERVED: Self = Self(1 << 1);
-    /// A recorder keeps records.
-    #[allow(dead_code, reason = "set with the feature `probe`")]
-    pub(crate) const RECORDED: Self = Self(1 << 2);
-    /// A watchdog reads what runs now.
-    #[allow(dead_code, reason = "set with the feature `probe`")]
-    pub(crate) const MARKED: Self = Self(1 << 3);
-    /// A log has lines about some areas.
-    #[allow(dead_code, reason = "set with the feature `probe`")]
-    pub(crate) const LOGGED: Self = Self(1 << 5);
-    /// The crate `tracing` is told.
-    #[allow(dead_code, reason = "set with the feature `tracing`")]
-    pub(crate) const TRACED: Self = Self(1 << 6);
-    /// A task or a callback has a context.
-    pub(crate) const CONTEXTS: Self = Self(1 << 4);
-    /// A woken task is kept for the caller, in place of the lane.
-    #[cfg(feature = "stacks")]
-    pub(crate) const KEPT: Self = Self(1 << 7);
-    /// Another runtime surrounds the polls of tasks.
-    pub(crate) const GUARDED: Self = Self(1 << 8);
+    /// A handler receives panics (`event_loop/uncaught.rs`).
+    pub(crate) const CONTAINED: Self = Self(1 << 16);
+    /// A task or a callback has a context (`executor/contexts.rs`).
+    pub(crate) const CONTEXTS: Self = Self(1 << 17);
+    /// A woken task is kept for the caller, in place of the lane (`executor/unwoken.rs`).
+    pub(crate) const KEPT: Self = Self(1 << 18);
+    /// Another runtime surrounds the polls of tasks (`executor/guarded.rs`).
+    pub(crate) const GUARDED: Self = Self(1 << 19);
+    /// Several observers want activities.
+    const SHARED: Self = Self(1 << 20);
 }
 
-/// The modes that a sink of the probe belongs to.
-const SINKS: u32 =
-    Mode::OBSERVED.0 | Mode::RECORDED.0 | Mode::MARKED.0 | Mode::LOGGED.0 | Mode::TRACED.0;
+/// The bits that concern one place of the hot path.
+impl Mode {
+    pub(crate) const CALLBACK: Self = Self::CONTEXTS.and(Wants::ACTIVITIES).and(Wants::DISPATCHES);
+    pub(crate) const DISPATCH: Self = Self(Self::CALLBACK.0 | Self::CONTAINED.0);
+    pub(crate) const POLL: Self = Self(Self::CONTEXTS.0 | Self::GUARDED.0)
+        .and(Wants::ACTIVITIES)
+        .and(Wants::TASKS);
+    pub(crate) const SPAWN: Self = Self::CONTEXTS.and(Wants::TASKS);
+    pub(crate) const WAKE: Self = Self::KEPT.and(Wants::WAKES);
+    pub(crate) const CALL: Self = Self::CONTEXTS.and(Wants::ACTIVITIES);
+    pub(crate) const TURN: Self = Self(0).and(Wants::TURNS).and(Wants::PHASES);
+    /// What a turn may not skip: the phases that are reported, the lanes after a contained panic.
+    pub(crate) const PHASES: Self = Self::CONTAINED.and(Wants::PHASES);
+    pub(crate) const WAIT: Self = Self(0).and(Wants::WAITS).and(Wants::BUSY);
 
-impl Modes {
-    /// Returns whether nothing is switched on.
-    #[inline(always)]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.0.get() & !Mode::GUARDED.0 == 0
+    const fn and(self, wants: Wants) -> Self {
+        Self(self.0 | wants.0)
     }
+}
 
-    /// Returns whether nothing is switched on but a handler of panics: no sink is told, and no
-    /// activity has a frame.
-    #[inline(always)]
-    pub(crate) fn is_unwatched(&self) -> bool {
-        self.0.get() & !(Mode::CONTAINED.0 | Mode::GUARDED.0) == 0
+/// The switch of one loop, and its observers.
+#[derive(Default)]
+pub(crate) struct Probe {
+    bits: Cell<u32>,
+    /// Replaced as a whole: the events of an activity go to those that were there at its begin.
+    list: RefCell<List>,
+    #[cfg(feature = "probe")]
+    pub(super) recorders: Recorders,
+}
+
+/// The observers, in the order of their attachment. An empty list takes no allocation.
+type List = Option<Rc<[Attached]>>;
+
+#[derive(Clone)]
+struct Attached {
+    wants: Wants,
+    observer: Rc<dyn Observer>,
+}
+
+/// Calls `notify` with each observer that wants the events.
+fn each<'a>(
+    list: impl DoubleEndedIterator<Item = &'a Attached>,
+    wants: Wants,
+    notify: impl Fn(&dyn Observer),
+) {
+    for attached in list {
+        if attached.wants.intersects(wants) {
+            notify(&*attached.observer);
+        }
     }
+}
 
-    /// Returns whether a task is polled by the plain path: the loop is not watched, and nothing
-    /// surrounds the poll.
-    #[inline(always)]
-    pub(crate) fn has_plain_polls(&self) -> bool {
-        self.0.get() & !Mode::CONTAINED.0 == 0
-    }
+fn iter(list: &List) -> std::slice::Iter<'_, Attached> {
+    list.as_deref().unwrap_or_default().iter()
+}
 
-    /// Returns whether the probe has a sink.
-    #[inline(always)]
-    pub(crate) fn has_sinks(&self) -> bool {
-        self.0.get() & SINKS != 0
-    }
-
-    /// Returns whether this is all that is switched on.
-    #[inline(always)]
-    pub(crate) fn is_only(&self, mode: Mode) -> bool {
-        self.0.get() == mode.0
-    }
-
-    #[inline(always)]
+/// The switch.
+impl Probe {
+    /// Returns whether one of these bits is set.
+    #[inline]
     pub(crate) fn has(&self, mode: Mode) -> bool {
-        self.0.get() & mode.0 != 0
+        self.bits.get() & mode.0 != 0
     }
 
-    #[cfg_attr(
-        not(feature = "probe"),
-        allow(dead_code, reason = "a loop may have nothing to switch")
-    )]
+    /// Returns whether an observer wants one of these events.
+    #[inline]
+    pub(crate) fn wants(&self, wants: Wants) -> bool {
+        self.has(Mode(wants.0))
+    }
+
     pub(crate) fn set(&self, mode: Mode, on: bool) {
-        let others = self.0.get() & !mode.0;
-        self.0.set(if on { others | mode.0 } else { others });
+        let others = self.bits.get() & !mode.0;
+        self.bits.set(if on { others | mode.0 } else { others });
     }
 }
 
-/// One piece of user code that the loop runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// The body of a callback, without the drain after it.
-    Callback(Phase),
-    /// One poll of the task with this number.
-    Poll(u64),
-    /// One poll of the main future.
-    Main,
-    Tick,
-    /// A closure in the microtask lane.
-    Microtask,
-}
-
-/// Where an activity comes from. It is computed in the cold twins only.
-#[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(
-    not(feature = "probe"),
-    allow(dead_code, reason = "without sinks it is not read")
-)]
-pub struct Origin {
-    /// What kind of handle or request it belongs to.
-    pub(crate) kind: Option<Keeper>,
-    /// The line of the program that created the handle, request, task or closure.
-    pub(crate) site: Option<Site>,
-    /// The deadline of a timer.
-    pub(crate) due: Option<u64>,
-}
-
-impl Origin {
-    /// The kind of what causes a callback, and the line that queued it, if known.
-    pub fn new(kind: Keeper, site: Option<Site>) -> Self {
-        Self {
-            kind: Some(kind),
-            site,
-            due: None,
-        }
+/// The list.
+impl Probe {
+    /// Adds an observer, at the time `now`. It is inside of those that were attached before: its
+    /// `begin` comes last, and its `end` first.
+    pub(crate) fn attach(&self, observer: Rc<dyn Observer>, now: u64) {
+        let wants = observer.wants();
+        let added = Attached {
+            wants,
+            observer: observer.clone(),
+        };
+        let before = self.list.borrow().clone();
+        self.replace(iter(&before).cloned().chain([added]).collect());
+        observer.attached(now);
     }
 
-    /// Returns the origin of what is known by its line only.
-    pub(crate) fn at(site: Option<Site>) -> Self {
-        Self {
-            site,
-            ..Self::default()
-        }
+    /// Removes an observer. What it has seen the begin of, it sees the end of.
+    #[cfg(feature = "probe")]
+    pub(super) fn detach(&self, observer: &Rc<dyn Observer>) {
+        let before = self.list.borrow().clone();
+        let others = iter(&before).filter(|it| !Rc::ptr_eq(&it.observer, observer));
+        self.replace(others.cloned().collect());
     }
 
-    /// Adds the deadline, in nanoseconds of the loop's clock.
-    pub fn due(self, deadline: u64) -> Self {
-        Self {
-            due: Some(deadline),
-            ..self
-        }
+    fn replace(&self, list: Vec<Attached>) {
+        let wanted = list.iter().fold(0, |bits, it| bits | it.wants.0);
+        let wants_activities = |it: &&Attached| it.wants.intersects(Wants::ACTIVITIES);
+        let is_shared = list.iter().filter(wants_activities).count() > 1;
+        self.bits
+            .set(self.bits.get() & !Wants::ALL.0 | wanted & Wants::ALL.0);
+        self.set(Mode::SHARED, is_shared);
+        let list = (!list.is_empty()).then(|| list.into());
+        let before = self.list.replace(list);
+        // An observer is user code, which may use the loop when it is dropped.
+        drop(before);
+    }
+
+    fn list(&self) -> List {
+        self.list.borrow().clone()
+    }
+
+    fn each(&self, wants: Wants, notify: impl Fn(&dyn Observer)) {
+        each(iter(&self.list()), wants, notify);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Mode, Modes};
-
-    #[test]
-    fn each_bit_is_switched_by_itself() {
-        let modes = Modes::default();
-        assert!(modes.is_plain());
-        modes.set(Mode::RECORDED, true);
-        assert!(modes.is_only(Mode::RECORDED) && !modes.is_only(Mode::CONTAINED));
-        modes.set(Mode::CONTAINED, true);
-        modes.set(Mode::RECORDED, true);
-        assert!(!modes.is_only(Mode::RECORDED));
-        assert!(modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
-        modes.set(Mode::RECORDED, false);
-        assert!(!modes.has(Mode::RECORDED) && modes.has(Mode::CONTAINED));
-        assert!(modes.is_unwatched() && !modes.is_plain());
-        modes.set(Mode::CONTAINED, false);
-        assert!(modes.is_plain());
+/// What the cold twins call.
+impl Probe {
+    /// Runs `run` as an activity. `info` describes the task of a poll.
+    #[inline(always)]
+    pub(crate) fn observe<R>(
+        &self,
+        body: Body,
+        origin: Origin,
+        clock: &Clock,
+        info: &dyn Fn() -> Option<Info>,
+        run: impl FnOnce() -> R,
+    ) -> R {
+        // The short way of a recorder, and the only one: without it `self_wake/recorded` is 402
+        // instructions in place of 251. So it is inlined, and the rest is not.
+        #[cfg(feature = "probe")]
+        if let Some(recording) = self.recording(body, origin, clock) {
+            let value = run();
+            recording.finish();
+            return value;
+        }
+        self.observe_by_list(body, origin, clock, info, run)
     }
 
-    #[test]
-    fn a_context_is_no_sink_but_is_watched() {
-        let modes = Modes::default();
-        assert!(modes.is_unwatched() && !modes.has_sinks());
-        modes.set(Mode::CONTEXTS, true);
-        assert!(!modes.is_unwatched() && !modes.has_sinks());
-        modes.set(Mode::CONTEXTS, false);
-        let sinks = [
-            Mode::OBSERVED,
-            Mode::RECORDED,
-            Mode::MARKED,
-            Mode::LOGGED,
-            Mode::TRACED,
-        ];
-        for sink in sinks {
-            modes.set(sink, true);
-            assert!(!modes.is_unwatched() && modes.has_sinks());
-            modes.set(sink, false);
+    #[inline(never)]
+    fn observe_by_list<R>(
+        &self,
+        body: Body,
+        origin: Origin,
+        clock: &Clock,
+        info: &dyn Fn() -> Option<Info>,
+        run: impl FnOnce() -> R,
+    ) -> R {
+        let activity = Activity {
+            body,
+            origin,
+            clock,
+            info,
+            is_shared: self.has(Mode::SHARED),
+        };
+        let list = self.list();
+        each(iter(&list), Wants::ACTIVITIES, |it| it.begin(&activity));
+        let _running = Running { list, activity };
+        run()
+    }
+
+    pub(crate) fn phase(&self, phase: Phase) -> Option<Span> {
+        self.wants(Wants::PHASES)
+            .then(|| Span::new(self.list(), Edges::PHASE, phase))
+    }
+
+    /// Begins a callback with its drain.
+    pub(crate) fn dispatch(&self, phase: Phase) -> Option<Span> {
+        self.wants(Wants::DISPATCHES)
+            .then(|| Span::new(self.list(), Edges::DISPATCH, phase))
+    }
+
+    pub(crate) fn begin_turn(&self, now: u64) {
+        self.each(Wants::TURNS, |it| it.begin_turn(now));
+    }
+
+    pub(crate) fn end_turn(&self, now: u64, tasks: usize) {
+        self.each(Wants::TURNS, |it| it.end_turn(now, tasks));
+    }
+
+    pub(crate) fn begin_wait(&self, now: u64) {
+        self.each(Wants::WAITS, |it| it.begin_wait(now));
+    }
+
+    pub(crate) fn end_wait(&self, start: u64, end: u64, events: usize) {
+        let waited = Waited { start, end, events };
+        self.each(Wants::WAITS, |it| it.end_wait(&waited));
+    }
+
+    pub(crate) fn begin_busy(&self, now: u64) {
+        self.each(Wants::BUSY, |it| it.begin_busy(now));
+    }
+
+    /// Notifies of a busy period, at its end. `overdue` returns the deadlines up to a time of the
+    /// timers that were not called yet.
+    pub(crate) fn end_busy(
+        &self,
+        (start, end): (u64, u64),
+        clock: &Clock,
+        overdue: &dyn Fn(u64) -> Vec<u64>,
+    ) {
+        let period = BusyPeriod {
+            start,
+            end,
+            clock,
+            overdue,
+        };
+        self.each(Wants::BUSY, |it| it.end_busy(&period));
+    }
+
+    pub(crate) fn spawned(&self, info: impl FnOnce() -> Option<Info>) {
+        if !self.wants(Wants::TASKS) {
+            return;
         }
+        if let Some(info) = info() {
+            self.each(Wants::TASKS, |it| it.spawned(&info));
+        }
+    }
+
+    pub(crate) fn ended(&self, id: Id) {
+        self.each(Wants::TASKS, |it| it.ended(id));
+    }
+
+    /// Notifies of a wake on the owner thread. `task` describes the woken task, `by` the one that
+    /// is being polled.
+    #[inline(always)]
+    pub(crate) fn woken(
+        &self,
+        id: Id,
+        task: &dyn Fn() -> Option<Info>,
+        by: &dyn Fn() -> Option<Info>,
+    ) {
+        // See `observe`.
+        #[cfg(feature = "probe")]
+        if self.has_recorded_wake(id) {
+            return;
+        }
+        self.woken_by_list(id, task, by);
+    }
+
+    #[inline(never)]
+    fn woken_by_list(
+        &self,
+        id: Id,
+        task: &dyn Fn() -> Option<Info>,
+        by: &dyn Fn() -> Option<Info>,
+    ) {
+        let wake = Wake { id, task, by };
+        self.each(Wants::WAKES, |it| it.woken(&wake));
+    }
+
+    #[cold]
+    pub(crate) fn log(&self, area: Area, text: &dyn Fn() -> String) {
+        self.each(Wants::LOGS, |it| it.log(area, text));
+    }
+
+    #[allow(dead_code, reason = "called with the feature `signal`")]
+    pub(crate) fn reports_on_signal(&self, is_asked: &Arc<dyn Fn() -> bool + Send + Sync>) {
+        for attached in iter(&self.list()) {
+            attached.observer.reports_on_signal(is_asked);
+        }
+    }
+
+    pub(crate) fn add_to_report(&self, report: &mut String) {
+        for attached in iter(&self.list()) {
+            attached.observer.add_to_report(report);
+        }
+    }
+
+    pub(crate) fn flush(&self, why: Flush) {
+        self.each(Wants::FLUSHES, |it| it.flush(why));
+    }
+}
+
+/// An activity that runs; the drop notifies of its end, also after a panic.
+struct Running<'a> {
+    /// Those that were notified of its begin.
+    list: List,
+    activity: Activity<'a>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let observers = iter(&self.list).rev();
+        each(observers, Wants::ACTIVITIES, |it| it.end(&self.activity));
+    }
+}
+
+/// The two ends of a phase, or of a callback with its drain.
+#[derive(Clone, Copy)]
+struct Edges {
+    wants: Wants,
+    begin: fn(&dyn Observer, Phase),
+    end: fn(&dyn Observer, Phase),
+}
+
+impl Edges {
+    const PHASE: Self = Self {
+        wants: Wants::PHASES,
+        begin: |it, phase| it.begin_phase(phase),
+        end: |it, phase| it.end_phase(phase),
+    };
+    const DISPATCH: Self = Self {
+        wants: Wants::DISPATCHES,
+        begin: |it, phase| it.begin_dispatch(phase),
+        end: |it, phase| it.end_dispatch(phase),
+    };
+}
+
+/// A phase, or a callback with its drain; the drop notifies of the end.
+pub(crate) struct Span {
+    list: List,
+    edges: Edges,
+    phase: Phase,
+}
+
+impl Span {
+    fn new(list: List, edges: Edges, phase: Phase) -> Self {
+        each(iter(&list), edges.wants, |it| (edges.begin)(it, phase));
+        Self { list, edges, phase }
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        let (edges, phase) = (self.edges, self.phase);
+        let observers = iter(&self.list).rev();
+        each(observers, edges.wants, |it| (edges.end)(it, phase));
     }
 }

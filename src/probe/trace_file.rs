@@ -7,8 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::observer::{Flush, Observer, Wants};
 use super::recorder::Recorder;
 use crate::stderr;
+
+/// The file for the timeline, with the recorder that it shows.
+pub(crate) struct Timeline {
+    pub(super) file: TraceFile,
+    pub(super) recorder: Recorder,
+}
+
+impl Observer for Timeline {
+    fn wants(&self) -> Wants {
+        Wants::FLUSHES
+    }
+
+    fn flush(&self, why: Flush) {
+        // At the exit of a forked child, the file is that of its parent.
+        if why != Flush::Exit || self.file.process == process::id() {
+            self.file.write(&self.recorder);
+        }
+    }
+}
 
 /// A file that was created with its loop, so that a wrong path is known at once.
 pub(crate) struct TraceFile {
@@ -40,17 +60,9 @@ impl TraceFile {
 
     /// Writes the records, in place of what was written before. A failure is one line on standard
     /// error.
-    pub(crate) fn write(&self, recorder: &Recorder) {
+    fn write(&self, recorder: &Recorder) {
         if let Err(error) = self.try_write(recorder) {
             cannot_write(&self.path, &error);
-        }
-    }
-
-    /// Writes the records as [`write`](Self::write) does, unless this is a forked child: the file
-    /// is that of its parent.
-    pub(crate) fn write_at_exit(&self, recorder: &Recorder) {
-        if self.process == process::id() {
-            self.write(recorder);
         }
     }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tracing::span::{EnteredSpan, Id};
 use tracing::{Span, trace, trace_span, warn};
 
-use super::switch::{Activity, Origin};
-use crate::task_info::Info;
+use super::observer::{Activity, Body, BusyPeriod, Observer, Wake, Wants};
+use crate::keeper::Keeper;
+use crate::task_info::{Id as TaskId, Info};
 
 /// A busy period of this length is slow, in nanoseconds.
 const SLOW: u64 = 10_000_000;
@@ -20,18 +21,48 @@ const LATE: u64 = 1_000_000;
 /// The spans of the tasks that have not ended, by number.
 #[derive(Default)]
 pub(crate) struct Traced {
-    spans: RefCell<HashMap<u64, Span>>,
+    spans: RefCell<HashMap<TaskId, Span>>,
+    /// The spans of the activities in progress; `None` for one that is no poll of a task.
+    entered: RefCell<Vec<Option<EnteredSpan>>>,
 }
 
 impl Traced {
+    /// Returns the span of a task that is polled.
+    fn span_of(&self, id: TaskId, activity: &Activity<'_>) -> Option<Span> {
+        if !self.spans.borrow().contains_key(&id) {
+            // The task was spawned before its loop was traced.
+            self.spawned(&activity.task()?);
+        }
+        // Cloned out of the borrow: a subscriber may spawn.
+        self.spans.borrow().get(&id).cloned()
+    }
+
+    /// Warns of a timer that fires late.
+    fn warn_if_late(activity: &Activity<'_>) {
+        let late = |due| activity.now().saturating_sub(due);
+        let late = activity.due().map_or(0, late);
+        if late > LATE {
+            let kind = activity.kind().map_or("timer", Keeper::text);
+            let site = activity.site().map(ToString::to_string);
+            let late = Duration::from_nanos(late);
+            warn!(target: "phaseloop::late", kind, site, ?late, "a timer fires late");
+        }
+    }
+}
+
+impl Observer for Traced {
+    fn wants(&self) -> Wants {
+        Wants::ACTIVITIES | Wants::TASKS | Wants::WAKES | Wants::BUSY
+    }
+
     /// Opens the span of a task. Its parent is the span that is current now.
-    pub(crate) fn spawned(&self, info: &Info) {
-        let (id, site) = (info.id.0, info.site);
+    fn spawned(&self, info: &Info) {
+        let (id, site) = (info.id, info.site);
         let span = trace_span!(
             target: "phaseloop::task",
             "runtime.spawn",
             kind = "local",
-            task.id = id,
+            task.id = id.0,
             task.name = info.name().unwrap_or_default(),
             loc.file = site.file(),
             loc.line = site.line(),
@@ -47,53 +78,37 @@ impl Traced {
         }
     }
 
-    /// Enters the span of a task that is polled, and tells of a timer that fires late.
-    pub(crate) fn begin(
-        &self,
-        activity: Activity,
-        origin: Origin,
-        now: u64,
-        info: &dyn Fn() -> Option<Info>,
-    ) -> Option<EnteredSpan> {
-        match activity {
-            Activity::Poll(id) => {
-                if !self.spans.borrow().contains_key(&id) {
-                    // The task was spawned before its loop was traced.
-                    self.spawned(&info()?);
-                }
-                // Cloned out of the borrow: a subscriber may spawn.
-                let span = self.spans.borrow().get(&id).cloned();
-                span.map(Span::entered)
-            }
-            Activity::Callback(_) => {
-                let late = origin.due.map_or(0, |due| now.saturating_sub(due));
-                if late > LATE {
-                    let kind = origin.kind.map_or("timer", crate::keeper::Keeper::text);
-                    let site = origin.site.map(ToString::to_string);
-                    let late = Duration::from_nanos(late);
-                    warn!(target: "phaseloop::late", kind, site, ?late, "a timer fires late");
-                }
-                None
-            }
+    /// Enters the span of a task that is polled.
+    fn begin(&self, activity: &Activity<'_>) {
+        let span = match activity.body {
+            Body::Poll(id) => self.span_of(id, activity),
             _ => None,
-        }
+        };
+        Self::warn_if_late(activity);
+        let entered = span.map(Span::entered);
+        self.entered.borrow_mut().push(entered);
+    }
+
+    fn end(&self, _activity: &Activity<'_>) {
+        let entered = self.entered.borrow_mut().pop();
+        drop(entered);
     }
 
     /// Closes the span of a task that has ended.
-    pub(crate) fn ended(&self, id: u64) {
-        let span = self.spans.borrow_mut().remove(&id);
+    fn ended(&self, task: TaskId) {
+        let span = self.spans.borrow_mut().remove(&task);
         drop(span);
     }
 
-    pub(crate) fn woken(&self, id: u64) {
-        let span = self.spans.borrow().get(&id).and_then(Span::id);
+    fn woken(&self, wake: &Wake<'_>) {
+        let span = self.spans.borrow().get(&wake.id).and_then(Span::id);
         if let Some(span) = span {
             notify_waker("waker.wake_by_ref", &span);
         }
     }
 
-    pub(crate) fn end_busy(&self, start: u64, end: u64) {
-        let took = end.saturating_sub(start);
+    fn end_busy(&self, period: &BusyPeriod<'_>) {
+        let took = period.end.saturating_sub(period.start);
         if took >= SLOW {
             let took = Duration::from_nanos(took);
             warn!(target: "phaseloop::slow", ?took, "the loop was busy for long");
@@ -101,7 +116,7 @@ impl Traced {
     }
 }
 
-/// Tells what was done with a waker of the task with this span.
+/// Emits what was done with a waker of the task with this span.
 fn notify_waker(op: &'static str, span: &Id) {
     // The number is that of the span, which the console looks up.
     trace!(target: "runtime::waker", op, task.id = span.into_u64());

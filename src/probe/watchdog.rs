@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   loop      ── busy ────────────────────────────────────────> waits
-//!                 since = now                                    since = 0; was it told? "over"
-//!   watchdog  ── every quarter of the limit: since + limit < now? ──> tells, with the stack
+//!                 since = now                                    since = 0; if reported: "over"
+//!   watchdog  ── every quarter of the limit: since + limit < now? ──> reports, with the stack
 //! ```
 //!
 //! A loop publishes three numbers (`marks.rs`): since when it is busy, and the line and the number
@@ -19,16 +19,17 @@ mod thread;
 use std::fmt;
 use std::time::Duration;
 
-pub(crate) use marks::{Before, Marker};
+pub(crate) use marks::Marker;
 
-/// Tells when a loop is stuck: when it has not asked the kernel for events for longer than a limit.
+/// Reports when a loop is stuck: when it has not asked the kernel for events for longer than a
+/// limit.
 ///
 /// [`Builder::watchdog`](crate::Builder::watchdog) attaches it to a loop, and so does the
-/// environment variable `PHASELOOP_WATCHDOG=50ms` in any program. A stall is told while it lasts:
-/// at the limit, then at 2, 4, 8 … times the limit, with the line of the task or callback that runs
-/// and, with the feature `stacks`, the stack of the loop's thread. When the stall is over, the loop
-/// itself tells so, with its [report](crate::LoopHandle::report) and, if there is a
-/// [`Recorder`](crate::observe::Recorder), the blame.
+/// environment variable `PHASELOOP_WATCHDOG=50ms` in any program. A stall is reported while it
+/// lasts: at the limit, then at 2, 4, 8 … times the limit, with the line of the task or callback
+/// that runs and, with the feature `stacks`, the stack of the loop's thread. When the stall is
+/// over, the loop itself reports so, with its [report](crate::LoopHandle::report) and, if there is
+/// a [`Recorder`](crate::observe::Recorder), the blame.
 ///
 /// One thread of the process watches all loops. It is asleep while the loops wait for events.
 ///
@@ -90,8 +91,8 @@ impl Watchdog {
         }
     }
 
-    /// Sets whether the stack of the loop's thread is told, where it can be read. The default is
-    /// `true`.
+    /// Sets whether the stack of the loop's thread is reported, where it can be read. The default
+    /// is `true`.
     pub fn stack(self, on: bool) -> Self {
         Self { stack: on, ..self }
     }
@@ -122,7 +123,7 @@ impl fmt::Debug for Watchdog {
 pub struct Stall {
     /// How long the loop has been busy.
     pub took: Duration,
-    /// What runs, or ran when the stall was told last: the number of a task or the kind of a
+    /// What runs, or ran when the stall was reported last: the number of a task or the kind of a
     /// callback, and its line.
     pub what: String,
     /// The name of the loop's thread, unless it is the main thread or has no name.

@@ -1,14 +1,16 @@
-//! What an observer sees with the feature `probe`: every phase of every turn, every callback in its
+//! What an observer sees: every phase of every turn, every callback in its
 //! phase, every poll of a task, and an end for each start, also after a panic.
 
+use crate::util::facts::{Fact, all_facts, facts};
 use crate::util::panics::panic_of;
-use crate::util::trace::{ZERO, finish, ms, turn};
+use crate::util::trace::{ZERO, busy, finish, ms, turn};
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use phaseloop::observe::{Activity, Body, Observer, Waited, Wants};
 use phaseloop::phase::{Idle, Phase};
-use phaseloop::probe::{Fact, Observer};
 use phaseloop::task::yield_microtask;
 use phaseloop::time::{self, Timer, sleep};
 use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
@@ -16,15 +18,17 @@ use phaseloop::{AsyncHandle, Builder, EventLoop, LoopHandle, next_tick};
 type Facts = Rc<RefCell<Vec<Fact>>>;
 
 fn observed() -> (EventLoop, LoopHandle, Facts) {
-    let facts = Facts::default();
-    let seen = facts.clone();
+    let seen = Facts::default();
+    let all = seen.clone();
     let event_loop = Builder::new()
         .start_paused(true)
-        .observer(move |fact: &Fact| seen.borrow_mut().push(fact.clone()))
+        .observer(facts(move |fact: &Fact| {
+            all.borrow_mut().push(fact.clone())
+        }))
         .build()
         .unwrap();
     let handle = event_loop.handle();
-    (event_loop, handle, facts)
+    (event_loop, handle, seen)
 }
 
 /// The facts as brackets: `check(` … `)` a phase, `<` … `>` a callback, `[name` … `]` a poll.
@@ -153,8 +157,8 @@ fn every_start_has_its_end_after_a_panic() {
 fn an_observer_may_look_at_the_loop() {
     struct Counter(Rc<RefCell<u64>>);
     impl Observer for Counter {
-        fn observe(&self, fact: &Fact) {
-            if matches!(fact, Fact::PhaseEnd(Phase::Timers)) {
+        fn end_phase(&self, phase: Phase) {
+            if phase == Phase::Timers {
                 *self.0.borrow_mut() = LoopHandle::current().turns();
             }
         }
@@ -180,12 +184,12 @@ fn what_an_observer_queues_comes_before_the_task_that_is_woken() {
     let (of_tick, of_task) = (log.clone(), log.clone());
     let event_loop = Builder::new()
         .start_paused(true)
-        .observer(move |fact: &Fact| {
+        .observer(facts(move |fact: &Fact| {
             if matches!(fact, Fact::CallbackStart(Phase::Timers)) {
                 let log = of_tick.clone();
                 next_tick(move || log.borrow_mut().push("tick"));
             }
-        })
+        }))
         .build()
         .unwrap();
     event_loop.block_on(async move {
@@ -206,13 +210,13 @@ fn a_task_that_an_observer_aborts_is_not_polled() {
         let of_observer = task.clone();
         let event_loop = Builder::new()
             .start_paused(true)
-            .observer(move |fact: &Fact| {
+            .observer(facts(move |fact: &Fact| {
                 if is_time(fact) {
                     if let Some(task) = of_observer.take() {
                         task.abort();
                     }
                 }
-            })
+            }))
             .build()
             .unwrap();
         event_loop.block_on(async move {
@@ -227,28 +231,13 @@ fn a_task_that_an_observer_aborts_is_not_polled() {
 }
 
 /// Hands the first start of a wait to its closure.
-struct AtFirstWait<F> {
-    is_over: Cell<bool>,
-    closure: F,
-}
-
-impl<F: Fn()> Observer for AtFirstWait<F> {
-    fn observe(&self, fact: &Fact) {
-        if matches!(fact, Fact::WaitStart) && !self.is_over.replace(true) {
-            (self.closure)();
+fn at_first_wait(closure: impl Fn() + 'static) -> impl Observer + 'static {
+    let is_over = Cell::new(false);
+    all_facts(move |fact: &Fact| {
+        if matches!(fact, Fact::WaitStart) && !is_over.replace(true) {
+            closure();
         }
-    }
-
-    fn wants_details(&self) -> bool {
-        true
-    }
-}
-
-fn at_first_wait<F: Fn()>(closure: F) -> AtFirstWait<F> {
-    AtFirstWait {
-        is_over: Cell::new(false),
-        closure,
-    }
+    })
 }
 
 #[test]
@@ -276,4 +265,113 @@ fn a_clock_that_an_observer_resumes_as_a_wait_begins_ends_that_wait_in_real_time
     let event_loop = builder.build().unwrap();
     event_loop.block_on(async { sleep(ms(10)).await });
     assert!(resumed.get().unwrap().elapsed() >= ms(10));
+}
+
+/// A timeline that a library could write, with the public trait only: one line for each activity,
+/// indented by its depth, with its length.
+#[derive(Clone, Default)]
+struct Timeline {
+    lines: Rc<RefCell<Vec<String>>>,
+    open: Rc<RefCell<Vec<(usize, u64)>>>,
+}
+
+impl Observer for Timeline {
+    fn wants(&self) -> Wants {
+        Wants::ACTIVITIES | Wants::WAITS
+    }
+
+    fn begin(&self, activity: &Activity<'_>) {
+        let name = match activity.body() {
+            Body::Callback(phase) => match activity.kind() {
+                Some(kind) => format!("{kind} in {phase}"),
+                None => format!("callback in {phase}"),
+            },
+            Body::Poll(_) => activity.task().unwrap().name().unwrap_or("?").to_owned(),
+            Body::MainFuture => "main".to_owned(),
+            Body::Tick => "tick".to_owned(),
+            _ => "microtask".to_owned(),
+        };
+        let late = activity.due().map(|due| activity.now() - due);
+        let late = late.map_or(String::new(), |late| format!(" late by {late}"));
+        let depth = self.open.borrow().len();
+        let mut lines = self.lines.borrow_mut();
+        self.open.borrow_mut().push((lines.len(), activity.now()));
+        lines.push(format!("{}{name}{late}", "> ".repeat(depth)));
+    }
+
+    fn end(&self, activity: &Activity<'_>) {
+        let (line, start) = self.open.borrow_mut().pop().unwrap();
+        let took = (activity.now() - start) / 1_000_000;
+        self.lines.borrow_mut()[line] += &format!(": {took} ms");
+    }
+
+    fn end_wait(&self, waited: &Waited) {
+        let took = (waited.end - waited.start) / 1_000_000;
+        self.lines.borrow_mut().push(format!("wait: {took} ms"));
+    }
+}
+
+#[test]
+fn a_library_can_write_a_timeline_of_its_own() {
+    let timeline = Timeline::default();
+    let builder = Builder::new().start_paused(true).observer(timeline.clone());
+    let event_loop = builder.build().unwrap();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        event_loop.block_on(async {
+            let worker = phaseloop::task::Builder::new().name("worker");
+            let worker = worker.spawn(async {
+                sleep(ms(5)).await;
+                busy(ms(3));
+            });
+            worker.await.unwrap();
+            next_tick(|| busy(ms(2)));
+            sleep(ms(1)).await;
+            panic!("boom");
+        })
+    }));
+    assert!(outcome.is_err());
+    let lines = timeline.lines.borrow();
+    let expected = [
+        "main: 0 ms",
+        "worker: 0 ms",
+        "wait: 5 ms",
+        "sleep in timers late by 0: 0 ms",
+        "worker: 3 ms",
+        "main: 0 ms",
+        "tick: 2 ms",
+        "sleep in timers late by 1000000: 0 ms",
+        "main: 0 ms",
+    ];
+    assert_eq!(*lines, expected, "{lines:#?}");
+    assert!(timeline.open.borrow().is_empty(), "each begin has its end");
+}
+
+/// Observers nest: who begins last ends first. One that wants nothing of it is not called.
+#[test]
+fn the_ends_reach_several_observers_in_reverse_order() {
+    struct Named(&'static str, Wants, Rc<RefCell<Vec<String>>>);
+    impl Observer for Named {
+        fn wants(&self) -> Wants {
+            self.1
+        }
+
+        fn begin_dispatch(&self, _: Phase) {
+            self.2.borrow_mut().push(format!("{}(", self.0));
+        }
+
+        fn end_dispatch(&self, _: Phase) {
+            self.2.borrow_mut().push(format!("){}", self.0));
+        }
+    }
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let named = |name, wants| Named(name, wants, log.clone());
+    let builder = Builder::new()
+        .start_paused(true)
+        .observer(named("a", Wants::ALL))
+        .observer(named("b", Wants::NONE))
+        .observer(named("c", Wants::DISPATCHES));
+    let mut event_loop = builder.build().unwrap();
+    drop(event_loop.handle().set_immediate(|| ()));
+    finish(&mut event_loop);
+    assert_eq!(log.borrow().join(" "), "a( c( )c )a");
 }

@@ -1,5 +1,6 @@
 //! What a loop publishes of itself, and the end of a stall.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -10,12 +11,13 @@ use super::{Stall, Watchdog};
 use crate::clock::nanoseconds;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::switch::{Activity, Origin};
+use crate::probe::observer::{Activity, Body, BusyPeriod, Observer, Wants};
+use crate::probe::origin::Origin;
 use crate::site::Site;
 use crate::sys::clock::Counter;
 use crate::sys::stall::{AtomicSite, Thread, stack_of};
 
-/// What a loop publishes of itself, and how its stalls are told.
+/// What a loop publishes of itself, and how its stalls are reported.
 pub(crate) struct Marks {
     /// Since when the loop is busy, on the clock of [`now`]; zero while it waits or does not run.
     pub(super) since: AtomicU64,
@@ -23,23 +25,29 @@ pub(crate) struct Marks {
     site: AtomicSite,
     /// What runs, as [`code_of`] writes it.
     what: AtomicU64,
-    /// The beginning of the busy period that was told, or zero.
-    told: AtomicU64,
-    /// What ran when it was told last.
-    told_what: Mutex<String>,
+    /// The beginning of the busy period that was reported, or zero.
+    reported: AtomicU64,
+    /// What ran when it was reported last.
+    reported_what: Mutex<String>,
     thread: Thread,
     thread_name: Option<String>,
     has_stack: bool,
     reporter: Reporter,
     /// Returns whether a signal asks for a report, and the loop has not answered.
-    pub(super) is_asked: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    pub(super) is_asked: OnceLock<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// The marks of a loop, in its probe. The drop takes the loop off the watchdog's list.
-pub(crate) struct Marker(pub(super) Arc<Marks>);
+/// Publishes the marks of a loop. The drop takes the loop off the watchdog's list.
+pub(crate) struct Marker {
+    pub(super) marks: Arc<Marks>,
+    /// What ran before each activity in progress.
+    before: RefCell<Vec<Before>>,
+    /// Returns the report of the current loop.
+    report: Option<fn() -> String>,
+}
 
 /// What ran before an activity began inside it.
-pub(crate) struct Before {
+struct Before {
     site: Option<Site>,
     what: u64,
 }
@@ -53,14 +61,14 @@ pub(super) fn now() -> u64 {
 /// The loop's side.
 impl Marker {
     /// Begins to watch the loop of this thread.
-    pub(crate) fn new(watchdog: Watchdog) -> Self {
+    pub(crate) fn new(watchdog: Watchdog, report: Option<fn() -> String>) -> Self {
         let name = std::thread::current().name().map(str::to_owned);
         let marks = Arc::new(Marks {
             since: AtomicU64::new(0),
             site: AtomicSite::new(),
             what: AtomicU64::new(0),
-            told: AtomicU64::new(0),
-            told_what: Mutex::default(),
+            reported: AtomicU64::new(0),
+            reported_what: Mutex::default(),
             thread: Thread::this(),
             thread_name: name.filter(|name| name != "main"),
             has_stack: watchdog.stack,
@@ -68,99 +76,108 @@ impl Marker {
             is_asked: OnceLock::new(),
         });
         thread::watch(marks.clone(), nanoseconds(watchdog.limit));
-        Self(marks)
+        Self {
+            marks,
+            before: RefCell::default(),
+            report,
+        }
     }
 
-    /// Lets the watchdog know whether a signal waits for an answer of the loop.
-    pub(crate) fn answers(&self, is_asked: Box<dyn Fn() -> bool + Send + Sync>) {
-        let _ = self.0.is_asked.set(is_asked);
+    fn begin_period(&self) {
+        // In the order of all threads: either the watchdog sees the loop busy before it falls
+        // asleep, or the loop sees it asleep.
+        self.marks.since.store(now(), Ordering::SeqCst);
+        thread::wake_if_asleep();
+    }
+}
+
+impl Observer for Marker {
+    fn wants(&self) -> Wants {
+        Wants::ACTIVITIES | Wants::BUSY
     }
 
-    /// Notes that an activity begins. [`leave`](Self::leave) restores what ran before.
-    pub(crate) fn enter(&self, activity: Activity, origin: Origin) -> Before {
-        let marks = &self.0;
+    fn begin(&self, activity: &Activity<'_>) {
+        let marks = &self.marks;
         if marks.since.load(Ordering::Relaxed) == 0 {
             self.begin_period();
         }
-        let what = marks.what.load(Ordering::Relaxed);
-        marks
-            .what
-            .store(code_of(activity, origin), Ordering::Relaxed);
-        Before {
-            site: marks.site.swap(origin.site),
-            what,
+        let code = code_of(activity.body, activity.origin);
+        let before = Before {
+            what: marks.what.swap(code, Ordering::Relaxed),
+            site: marks.site.swap(activity.origin.site),
+        };
+        self.before.borrow_mut().push(before);
+    }
+
+    /// Restores what ran before.
+    fn end(&self, _activity: &Activity<'_>) {
+        if let Some(before) = self.before.borrow_mut().pop() {
+            self.marks.site.swap(before.site);
+            self.marks.what.store(before.what, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn leave(&self, before: &Before) {
-        self.0.site.swap(before.site);
-        self.0.what.store(before.what, Ordering::Relaxed);
+    fn begin_busy(&self, _now: u64) {
+        self.begin_period();
     }
 
-    /// Notes that the loop is back from the kernel.
-    pub(crate) fn begin_period(&self) {
-        // In the order of all threads: either the watchdog sees the loop busy before it falls
-        // asleep, or the loop sees it asleep.
-        self.0.since.store(now(), Ordering::SeqCst);
-        thread::wake_if_asleep();
-    }
-
-    /// Notes that the loop waits, or that its run has ended.
-    pub(crate) fn rest(&self) {
-        self.0.since.store(0, Ordering::Relaxed);
-    }
-
-    /// Tells that a stall is over, if the busy period that ends was told.
-    pub(crate) fn end_period(&self, report: &dyn Fn() -> String) {
-        let marks = &self.0;
+    /// Reports that a stall is over, if the busy period that ends was reported.
+    fn end_busy(&self, _period: &BusyPeriod<'_>) {
+        let marks = &self.marks;
         // In the order of all threads: either the watchdog sees that the period is over before it
-        // tells it, or this sees that it was told.
+        // reports it, or this sees that it was reported.
         let since = marks.since.swap(0, Ordering::SeqCst);
-        if since == 0 || !marks.take_told(since) {
+        if since == 0 || !marks.take_reported(since) {
             return;
         }
-        let what = marks.told_what.lock();
+        let what = marks.reported_what.lock();
         let what = what.unwrap_or_else(PoisonError::into_inner).clone();
         let mut stall = marks.stall(since, what);
         stall.is_over = true;
-        stall.report = report();
+        stall.report = self.report.map(|report| report()).unwrap_or_default();
         let reporter = &marks.reporter;
-        reporter.speak(reporter.lock(), |then| reporter::tell(then, stall, |_| ()));
+        reporter.print(reporter.lock(), |then| {
+            reporter::report(then, stall, |_| ())
+        });
+    }
+
+    fn reports_on_signal(&self, is_asked: &Arc<dyn Fn() -> bool + Send + Sync>) {
+        let _ = self.marks.is_asked.set(is_asked.clone());
     }
 }
 
 impl Drop for Marker {
     fn drop(&mut self) {
-        thread::forget(&self.0);
-        self.0.reporter.wait_for_silence();
+        thread::forget(&self.marks);
+        self.marks.reporter.wait_until_idle();
     }
 }
 
 /// The watchdog's side.
 impl Marks {
-    /// Tells that the loop has been busy since `since`, unless it is busy no longer.
+    /// Reports that the loop has been busy since `since`, unless it is busy no longer.
     pub(super) fn report_stall(self: &Arc<Self>, since: u64) {
         let what = describe(self.what.load(Ordering::Relaxed), self.site.get());
-        let told = self.told_what.lock();
-        what.clone_into(&mut told.unwrap_or_else(PoisonError::into_inner));
-        // Under the lock, so that the end of the period is told after this.
-        let words = self.reporter.lock();
-        self.told.store(since, Ordering::SeqCst);
+        let reported = self.reported_what.lock();
+        what.clone_into(&mut reported.unwrap_or_else(PoisonError::into_inner));
+        // Under the lock, so that the end of the period is reported after this.
+        let queue = self.reporter.lock();
+        self.reported.store(since, Ordering::SeqCst);
         let is_over = self.since.load(Ordering::SeqCst) != since;
-        if is_over && self.take_told(since) {
-            // The loop has not seen it, and tells no end.
+        if is_over && self.take_reported(since) {
+            // The loop has not seen it, and reports no end.
             return;
         }
         let (marks, stall) = (self.clone(), self.stall(since, what));
-        self.reporter.speak(words, move |then| {
-            reporter::tell(then, stall, |stall| marks.add_stack(stall, since));
+        self.reporter.print(queue, move |then| {
+            reporter::report(then, stall, |stall| marks.add_stack(stall, since));
         });
     }
 
-    /// Returns whether the period that began at `since` was told, and forgets it.
-    fn take_told(&self, since: u64) -> bool {
+    /// Returns whether the period that began at `since` was reported, and forgets it.
+    fn take_reported(&self, since: u64) -> bool {
         let taken = self
-            .told
+            .reported
             .compare_exchange(since, 0, Ordering::SeqCst, Ordering::SeqCst);
         taken.is_ok()
     }
@@ -202,13 +219,13 @@ const BITS: u32 = 3;
 /// The place of a callback's kind, behind its phase.
 const KIND: u32 = 8;
 
-fn code_of(activity: Activity, origin: Origin) -> u64 {
-    match activity {
-        Activity::Poll(id) => id << BITS | POLL,
-        Activity::Main => MAIN,
-        Activity::Tick => TICK,
-        Activity::Microtask => MICROTASK,
-        Activity::Callback(phase) => {
+fn code_of(body: Body, origin: Origin) -> u64 {
+    match body {
+        Body::Poll(id) => id.0 << BITS | POLL,
+        Body::MainFuture => MAIN,
+        Body::Tick => TICK,
+        Body::Microtask => MICROTASK,
+        Body::Callback(phase) => {
             let kind = origin.kind.map_or(0, |kind| kind as u64 + 1);
             kind << KIND | (phase as u64) << BITS | CALLBACK
         }
@@ -246,28 +263,29 @@ mod tests {
     use super::{code_of, describe};
     use crate::keeper::Keeper;
     use crate::phase_order::Phase;
-    use crate::probe::{Activity, Origin};
+    use crate::probe::{Body, Origin};
+    use crate::task_info::Id;
     use std::panic::Location;
 
     #[test]
     fn what_runs_is_named_from_its_number() {
         let site = Some(Location::caller());
-        let text = |activity, origin: Origin| {
-            let text = describe(code_of(activity, origin), origin.site);
+        let text = |body, origin: Origin| {
+            let text = describe(code_of(body, origin), origin.site);
             text.split(" (").next().unwrap_or_default().to_owned()
         };
         let plain = Origin::at(site);
-        assert_eq!(text(Activity::Poll(4711), plain), "task 4711");
-        assert_eq!(text(Activity::Main, plain), "the main future");
-        assert_eq!(text(Activity::Tick, plain), "a tick");
-        assert_eq!(text(Activity::Microtask, plain), "a microtask");
+        assert_eq!(text(Body::Poll(Id(4711)), plain), "task 4711");
+        assert_eq!(text(Body::MainFuture, plain), "the main future");
+        assert_eq!(text(Body::Tick, plain), "a tick");
+        assert_eq!(text(Body::Microtask, plain), "a microtask");
         for phase in Phase::ALL {
             let name = format!("a callback in the {phase} phase");
-            assert_eq!(text(Activity::Callback(phase), plain), name);
+            assert_eq!(text(Body::Callback(phase), plain), name);
             for kind in Keeper::ALL {
                 let name = format!("{kind} in the {phase} phase");
                 let origin = Origin::new(kind, site);
-                assert_eq!(text(Activity::Callback(phase), origin), name);
+                assert_eq!(text(Body::Callback(phase), origin), name);
             }
         }
         assert_eq!(describe(0, None), "the loop itself");

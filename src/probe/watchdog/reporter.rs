@@ -13,76 +13,77 @@ use super::{Listener, Stall};
 use crate::stderr;
 
 /// How long the end of a loop waits for its last report.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const LAST_REPORT: Duration = Duration::from_secs(3);
 
 /// The reports of one loop.
 pub(super) struct Reporter {
-    words: Mutex<Words>,
+    queue: Mutex<Queued>,
     /// Notified when no report is in progress.
-    silence: Condvar,
+    idle: Condvar,
 }
 
-pub(super) struct Words {
+pub(super) struct Queued {
     then: Option<Listener>,
-    left: VecDeque<Word>,
-    is_spoken: bool,
+    left: VecDeque<Report>,
+    /// Whether a thread prints.
+    is_printing: bool,
 }
 
 /// Reports one stall, to a listener or on standard error.
-type Word = Box<dyn FnOnce(&mut Option<Listener>) + Send>;
+type Report = Box<dyn FnOnce(&mut Option<Listener>) + Send>;
 
 impl Reporter {
     pub(super) fn new(then: Option<Listener>) -> Self {
         Self {
-            words: Mutex::new(Words {
+            queue: Mutex::new(Queued {
                 then,
                 left: VecDeque::new(),
-                is_spoken: false,
+                is_printing: false,
             }),
-            silence: Condvar::new(),
+            idle: Condvar::new(),
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Words> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, Queued> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a word, and speaks unless another thread does.
-    pub(super) fn speak<'a>(
+    /// Adds a report, and prints what is queued unless another thread does.
+    pub(super) fn print<'a>(
         &'a self,
-        mut words: MutexGuard<'a, Words>,
-        word: impl FnOnce(&mut Option<Listener>) + Send + 'static,
+        mut queue: MutexGuard<'a, Queued>,
+        report: impl FnOnce(&mut Option<Listener>) + Send + 'static,
     ) {
-        words.left.push_back(Box::new(word));
-        if words.is_spoken {
+        queue.left.push_back(Box::new(report));
+        if queue.is_printing {
             return;
         }
-        words.is_spoken = true;
-        while let Some(word) = words.left.pop_front() {
-            let mut then = words.then.take();
-            drop(words);
-            word(&mut then);
-            words = self.lock();
-            words.then = then;
+        queue.is_printing = true;
+        while let Some(report) = queue.left.pop_front() {
+            let mut then = queue.then.take();
+            drop(queue);
+            report(&mut then);
+            queue = self.lock();
+            queue.then = then;
         }
-        words.is_spoken = false;
-        drop(words);
-        self.silence.notify_all();
+        queue.is_printing = false;
+        drop(queue);
+        self.idle.notify_all();
     }
 
-    /// Waits until everything is told, but not for ever: a listener may wait for the caller.
-    pub(super) fn wait_for_silence(&self) {
-        let words = self.lock();
+    /// Waits until everything is printed, but not for ever: a listener may wait for the caller.
+    pub(super) fn wait_until_idle(&self) {
+        let queue = self.lock();
         let waited = self
-            .silence
-            .wait_timeout_while(words, LAST_WORDS, |words| words.is_spoken);
+            .idle
+            .wait_timeout_while(queue, LAST_REPORT, |queue| queue.is_printing);
         drop(waited);
     }
 }
 
-/// Tells a stall whose last part, the names of the stack, may take long: standard error has the
+/// Reports a stall whose last part, the names of the stack, may take long: standard error has the
 /// first line at once.
-pub(super) fn tell(
+pub(super) fn report(
     then: &mut Option<Listener>,
     mut stall: Stall,
     complete: impl FnOnce(&mut Stall),
@@ -113,41 +114,41 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn what_is_told_meanwhile_is_told_by_the_thread_that_speaks() {
+    fn what_is_reported_meanwhile_is_printed_by_the_thread_that_prints() {
         let reporter = Arc::new(Reporter::new(None));
-        let (said, heard) = mpsc::channel();
+        let (sent, received) = mpsc::channel();
         let (go, wait) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
-        let speaker = thread::spawn({
-            let (reporter, said) = (reporter.clone(), said.clone());
+        let printer = thread::spawn({
+            let (reporter, sent) = (reporter.clone(), sent.clone());
             move || {
-                reporter.speak(reporter.lock(), move |_| {
+                reporter.print(reporter.lock(), move |_| {
                     begun.send(()).unwrap();
                     wait.recv().unwrap();
-                    said.send(("first", thread::current().id())).unwrap();
+                    sent.send(("first", thread::current().id())).unwrap();
                 });
             }
         });
         has_begun.recv().unwrap();
-        reporter.speak(reporter.lock(), move |_| {
-            said.send(("second", thread::current().id())).unwrap();
+        reporter.print(reporter.lock(), move |_| {
+            sent.send(("second", thread::current().id())).unwrap();
         });
-        assert!(heard.try_recv().is_err(), "the caller does not wait");
+        assert!(received.try_recv().is_err(), "the caller does not wait");
         go.send(()).unwrap();
-        reporter.wait_for_silence();
-        let heard: Vec<_> = heard.iter().collect();
-        let id = speaker.thread().id();
-        assert_eq!(heard, [("first", id), ("second", id)]);
-        speaker.join().unwrap();
+        reporter.wait_until_idle();
+        let received: Vec<_> = received.iter().collect();
+        let id = printer.thread().id();
+        assert_eq!(received, [("first", id), ("second", id)]);
+        printer.join().unwrap();
     }
 
     #[test]
-    fn the_listener_is_lent_to_each_word() {
+    fn the_listener_is_lent_to_each_report() {
         let count = Arc::new(Mutex::new(0));
         let counter = count.clone();
         let reporter = Reporter::new(Some(Box::new(move |_| *counter.lock().unwrap() += 1)));
         for _ in 0..2 {
-            reporter.speak(reporter.lock(), |then| assert!(then.is_some()));
+            reporter.print(reporter.lock(), |then| assert!(then.is_some()));
         }
         assert_eq!(*count.lock().unwrap(), 0);
     }

@@ -16,7 +16,7 @@ const PATIENCE: u64 = 1_000_000_000;
 /// What the watchdog's thread knows of a loop.
 struct Watched {
     marks: Arc<Marks>,
-    /// The busy period that was told last, and how often.
+    /// The busy period that was reported last, and how often.
     period: u64,
     times: u32,
     /// When the loop was first seen not to answer.
@@ -96,7 +96,7 @@ impl Watched {
         }
     }
 
-    /// Returns the busy period that is to be told now, if any.
+    /// Returns the busy period that is to be reported now, if any.
     fn look(&mut self, now: u64) -> Option<u64> {
         let since = self.marks.since.load(Ordering::Relaxed);
         if since == 0 {
@@ -116,7 +116,7 @@ impl Watched {
     }
 
     /// Returns how long the watchdog may wait until it looks again, in nanoseconds: at most until
-    /// the busy period is to be told, so that it is told then and not up to a pause later.
+    /// the busy period is to be reported, so that it is reported then and not up to a pause later.
     fn pause(&self, now: u64) -> u64 {
         let limit = match self.marks.is_asked.get() {
             Some(_) => self.limit.min(PATIENCE),
@@ -124,11 +124,11 @@ impl Watched {
         };
         let since = self.marks.since.load(Ordering::Relaxed);
         let times = if self.period == since { self.times } else { 0 };
-        let told_at = since.saturating_add(self.limit_after(times));
-        (limit / LOOKS).min(told_at.saturating_sub(now))
+        let report_at = since.saturating_add(self.limit_after(times));
+        (limit / LOOKS).min(report_at.saturating_sub(now))
     }
 
-    /// Returns after how long a busy period is told that was told so many times.
+    /// Returns after how long a busy period is reported that was reported so many times.
     fn limit_after(&self, times: u32) -> u64 {
         self.limit.saturating_mul(1 << times.min(40))
     }
@@ -189,6 +189,7 @@ fn watch_all() {
 #[cfg(test)]
 mod tests {
     use super::{PATIENCE, Watched};
+    use crate::probe::observer::Observer as _;
     use crate::probe::watchdog::{Marker, Watchdog};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -199,25 +200,25 @@ mod tests {
     /// The marks of a loop, which the test changes by hand, and what the watchdog knows of them.
     /// The limit in the list of the process is never reached.
     fn watched() -> (Marker, Watched) {
-        let marker = Marker::new(Watchdog::new(Duration::from_secs(86_400)));
-        let watched = Watched::new(marker.0.clone(), LIMIT);
+        let marker = Marker::new(Watchdog::new(Duration::from_secs(86_400)), None);
+        let watched = Watched::new(marker.marks.clone(), LIMIT);
         (marker, watched)
     }
 
     #[test]
-    fn a_stall_is_told_at_the_limit_and_at_two_four_eight_times_of_it() {
+    fn a_stall_is_reported_at_the_limit_and_at_two_four_eight_times_of_it() {
         let (marker, mut watched) = watched();
-        marker.0.since.store(10, Ordering::Relaxed);
-        let told: Vec<u64> = (0..20)
+        marker.marks.since.store(10, Ordering::Relaxed);
+        let reported: Vec<u64> = (0..20)
             .filter(|look| watched.look(10 + look * LIMIT / 2).is_some())
             .collect();
-        assert_eq!(told, [2, 4, 8, 16]);
+        assert_eq!(reported, [2, 4, 8, 16]);
         // Another busy period begins from the limit.
         let later = 100 * LIMIT;
-        marker.0.since.store(later, Ordering::Relaxed);
+        marker.marks.since.store(later, Ordering::Relaxed);
         assert_eq!(watched.look(later + LIMIT - 1), None);
         assert_eq!(watched.look(later + LIMIT), Some(later));
-        // A look that comes late tells once.
+        // A look that comes late reports once.
         assert_eq!(watched.look(later + 50 * LIMIT), Some(later));
         assert_eq!(watched.look(later + 51 * LIMIT), None);
     }
@@ -226,7 +227,7 @@ mod tests {
     fn the_next_look_is_not_later_than_the_limit() {
         let (marker, mut watched) = watched();
         let since = 10;
-        marker.0.since.store(since, Ordering::Relaxed);
+        marker.marks.since.store(since, Ordering::Relaxed);
         assert_eq!(watched.pause(since), LIMIT / 4);
         assert_eq!(watched.pause(since + LIMIT - 7), 7);
         assert_eq!(watched.pause(since + LIMIT + 7), 0);
@@ -239,20 +240,22 @@ mod tests {
     fn a_loop_that_waits_is_not_stuck() {
         let (marker, mut watched) = watched();
         assert_eq!(watched.look(u64::MAX), None);
-        marker.begin_period();
+        marker.begin_busy(0);
         assert!(watched.look(u64::MAX).is_some());
-        marker.rest();
+        marker.marks.since.store(0, Ordering::Relaxed);
         assert_eq!(watched.look(u64::MAX), None);
     }
 
     #[test]
-    fn a_signal_without_an_answer_is_told_after_a_second_once() {
+    fn a_signal_without_an_answer_is_reported_after_a_second_once() {
         let (marker, mut watched) = watched();
         watched.limit = u64::MAX;
         let is_asked = Arc::new(AtomicBool::new(false));
         let asked = is_asked.clone();
-        marker.answers(Box::new(move || asked.load(Ordering::Relaxed)));
-        marker.0.since.store(1, Ordering::Relaxed);
+        let asks: Arc<dyn Fn() -> bool + Send + Sync> =
+            Arc::new(move || asked.load(Ordering::Relaxed));
+        marker.reports_on_signal(&asks);
+        marker.marks.since.store(1, Ordering::Relaxed);
         assert_eq!(watched.look(5), None);
         is_asked.store(true, Ordering::Relaxed);
         assert_eq!(watched.look(10), None);
