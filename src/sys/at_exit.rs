@@ -11,5 +11,4 @@ pub(crate) fn call(f: extern "C" fn()) {
 
 /// Does nothing: `f` is not called.
 #[cfg(not(unix))]
-#[allow(dead_code, reason = "called with the feature `probe`")]
 pub(crate) fn call(_: extern "C" fn()) {}

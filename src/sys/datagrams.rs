@@ -129,8 +129,8 @@ pub(crate) type Iter<'a> =
 pub(crate) type IterMut<'a> =
     std::iter::Zip<std::slice::IterMut<'a, Head>, std::slice::ChunksExactMut<'a, u8>>;
 
-/// Distance between the starts of two buffers. Empty buffers take a byte, so that `chunks` can tell
-/// them apart.
+/// Distance between the starts of two buffers. Empty buffers take a byte, so that `chunks` can
+/// separate them.
 const fn stride(size: usize) -> usize {
     if size == 0 { 1 } else { size }
 }

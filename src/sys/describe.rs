@@ -124,7 +124,7 @@ mod unix {
         socket.is_listener().is_ok_and(|is_listener| is_listener)
     }
 
-    /// The platform does not tell. A stream socket that the loop watches listens, or has a peer.
+    /// The platform does not report it. A watched stream socket listens, or has a peer.
     #[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
     fn listens(_: &SockRef<'_>, has_peer: bool) -> bool {
         !has_peer
@@ -155,7 +155,7 @@ mod unix {
             .unwrap_or_default()
     }
 
-    /// Returns the path of a descriptor, where the kernel tells it.
+    /// Returns the path of a descriptor, where the kernel reports it.
     fn path_of(descriptor: BorrowedFd<'_>) -> String {
         let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
         let path = std::fs::read_link(link).map(|path| path.to_string_lossy().into_owned());

@@ -1,4 +1,4 @@
-//! The two ends of a descriptor, as far as the kernel tells them.
+//! The two ends of a descriptor, as far as the kernel reports them.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ use super::poller::RawSource;
 pub(crate) enum Ends {
     /// A socket with a peer.
     Connected { here: Address, there: Address },
-    /// A socket without a peer: it hears from any, or it is being connected.
+    /// A socket without a peer: it receives from any, or it is being connected.
     Open { here: Address },
     /// A pipe. Its ends have the same number.
-    #[allow(dead_code, reason = "Windows does not tell the ends of a pipe")]
+    #[cfg(unix)]
     Pipe { device: u64, number: u64 },
-    /// The kernel does not tell.
+    /// The kernel does not report them.
     Unknown,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Ends {
 pub(crate) enum Address {
     Internet(SocketAddr),
     /// The path or the abstract name of a Unix socket.
-    #[allow(dead_code, reason = "Unix sockets are on Unix only")]
+    #[cfg(unix)]
     Name(Vec<u8>),
     Unnamed,
 }
@@ -74,7 +74,7 @@ impl Ends {
         }
     }
 
-    /// Returns the ends as the peer has them, if they tell one connection from others.
+    /// Returns the ends as the peer has them, if they distinguish one connection from others.
     pub(crate) fn mirrored(&self) -> Option<Self> {
         match self {
             Self::Connected { here, there } if (here, there) != (&UNNAMED, &UNNAMED) => {

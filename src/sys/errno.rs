@@ -29,13 +29,13 @@ pub use windows::name;
 
 /// What an error means, to compare it with another. Windows has several numbers for one meaning.
 #[derive(Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "compared by watches of files only")]
+#[cfg(feature = "fs")]
 pub(crate) enum Meaning {
     Named(&'static str),
     Other(io::ErrorKind, Option<i32>),
 }
 
-#[allow(dead_code, reason = "compared by watches of files only")]
+#[cfg(feature = "fs")]
 impl Meaning {
     pub(crate) fn of(error: &io::Error) -> Self {
         let number = error.raw_os_error();

@@ -3,7 +3,7 @@
 //! After `fork`, the descriptors of the child refer to the kernel objects of its parent. A change
 //! to an epoll instance in the child changes that of the parent. So each shared object stores the
 //! generation of the process that created it.
-#![allow(unsafe_code, reason = "has the C library tell of forks")]
+#![allow(unsafe_code, reason = "has the C library report forks")]
 
 #[cfg(unix)]
 mod backend {

@@ -1,6 +1,7 @@
 //! The addresses of the network interfaces.
 #![allow(unsafe_code, reason = "the list of interfaces is a C structure")]
 
+#[cfg(feature = "os")]
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,10 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::{self, NonNull};
 
 /// One address of a network interface.
-#[cfg_attr(
-    not(feature = "os"),
-    allow(dead_code, reason = "sockets need the address and its scope only")
-)]
+#[cfg(feature = "os")]
 pub(crate) struct InterfaceEntry {
     pub(crate) name: String,
     pub(crate) address: IpAddr,
@@ -22,15 +20,12 @@ pub(crate) struct InterfaceEntry {
 }
 
 /// Lists the addresses of the interfaces that are up and running.
+#[cfg(feature = "os")]
 #[inline]
 pub(crate) fn list() -> io::Result<Vec<InterfaceEntry>> {
     let list = List::new()?;
     let mut found = Vec::new();
-    for entry in list.iter() {
-        let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_uint;
-        if entry.ifa_flags & wanted != wanted {
-            continue;
-        }
+    for entry in list.running() {
         let Some(Address::Ip(address, scope_id)) = address_of(entry.ifa_addr) else {
             continue;
         };
@@ -62,12 +57,14 @@ pub(crate) fn list() -> io::Result<Vec<InterfaceEntry>> {
 #[cfg(feature = "net")]
 #[inline]
 pub(crate) fn link_local_scope() -> Option<u32> {
-    let interfaces = list().ok()?;
-    let found = interfaces.iter().find(|interface| match interface.address {
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-        IpAddr::V4(_) => false,
-    });
-    found.map(|interface| interface.scope_id)
+    let list = List::new().ok()?;
+    list.running()
+        .find_map(|entry| match address_of(entry.ifa_addr) {
+            Some(Address::Ip(IpAddr::V6(address), scope)) if address.is_unicast_link_local() => {
+                Some(scope)
+            }
+            _ => None,
+        })
 }
 
 /// The list that `getifaddrs` allocates. Dropping this frees it.
@@ -85,6 +82,13 @@ impl List {
         Ok(Self {
             first: NonNull::new(first),
         })
+    }
+
+    /// Returns the addresses of interfaces that are up and running.
+    fn running(&self) -> impl Iterator<Item = &libc::ifaddrs> {
+        const WANTED: libc::c_uint = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_uint;
+        self.iter()
+            .filter(|entry| entry.ifa_flags & WANTED == WANTED)
     }
 
     fn iter(&self) -> impl Iterator<Item = &libc::ifaddrs> {
@@ -107,6 +111,7 @@ impl Drop for List {
     }
 }
 
+#[cfg(feature = "os")]
 fn name_of(entry: &libc::ifaddrs) -> &CStr {
     // SAFETY: the name is text with a zero byte at its end, and lives as long as the entry.
     unsafe { CStr::from_ptr(entry.ifa_name) }
@@ -115,6 +120,7 @@ fn name_of(entry: &libc::ifaddrs) -> &CStr {
 enum Address {
     /// With its scope.
     Ip(IpAddr, u32),
+    #[cfg(feature = "os")]
     Hardware([u8; 6]),
 }
 
@@ -123,7 +129,8 @@ enum Address {
 ///
 /// # Safety
 ///
-/// The address is as long as it says, or as `T` where it says nothing. `T` may be all zeros.
+/// The length is `sa_len` where the platform has it, otherwise `size_of::<T>()`. `T` may be all
+/// zeros.
 unsafe fn read<T>(address: *const libc::sockaddr) -> T {
     let mut form = MaybeUninit::<T>::zeroed();
     // SAFETY: both are at least this long and do not overlap. The zeros and the kernel's bytes form
@@ -157,13 +164,13 @@ fn address_of(address: *const libc::sockaddr) -> Option<Address> {
                 let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
                 Some(Address::Ip(ip.into(), address.sin6_scope_id))
             }
-            #[cfg(any(target_os = "linux", target_os = "android"))]
+            #[cfg(all(feature = "os", any(target_os = "linux", target_os = "android")))]
             libc::AF_PACKET => {
                 let address: libc::sockaddr_ll = read(address);
                 let [bytes @ .., _, _] = address.sll_addr;
                 (address.sll_halen == 6).then_some(Address::Hardware(bytes))
             }
-            #[cfg(not(any(target_os = "linux", target_os = "android")))]
+            #[cfg(all(feature = "os", not(any(target_os = "linux", target_os = "android"))))]
             libc::AF_LINK => {
                 // The address follows the name of the interface, and may reach beyond the
                 // structure.

@@ -6,6 +6,7 @@
 //!
 //! | module | offers |
 //! |---|---|
+//! | `affinity` | on which processors a thread runs |
 //! | `at_exit` | what is called when the process exits |
 //! | [`clock`] | the monotonic clock |
 //! | `datagrams` | many datagrams with one system call |
@@ -34,7 +35,8 @@
 //! | `usage` | CPU time and context switches of a thread |
 //! | `watch` | kernel notifications about files and directories |
 
-#[cfg(any(feature = "probe", feature = "tty"))]
+#[cfg(feature = "cluster")]
+pub(crate) mod affinity;
 pub(crate) mod at_exit;
 pub(crate) mod clock;
 #[cfg(feature = "net")]

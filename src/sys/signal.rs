@@ -2,7 +2,7 @@
 //! of the process.
 
 mod caught;
-mod disposition;
+pub(super) mod disposition;
 mod handler;
 
 use std::io;
@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 pub(crate) use self::caught::Caught;
 pub(crate) use self::disposition::exists;
+#[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
+pub(super) use self::handler::{Before, action_of};
 
 macro_rules! names {
     ($($name:ident),* $(,)?) => {
@@ -26,7 +28,7 @@ names! {
     SIGTTOU, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 }
 
-/// The signal that tells of the exit of a child.
+/// The signal that reports the exit of a child.
 pub(crate) const CHILD_SIGNAL: Option<i32> = Some(SIGCHLD);
 
 /// Returns the name of a signal; real-time signals have none.
@@ -48,7 +50,6 @@ pub(crate) struct Watch {
 }
 
 /// Returns whether a handler can be installed for a signal.
-#[allow(dead_code, reason = "called with the feature `probe`")]
 pub(crate) fn can_be_caught(number: i32) -> bool {
     !FORBIDDEN.contains(&number)
 }
@@ -60,7 +61,7 @@ pub(crate) fn can_be_caught(number: i32) -> bool {
 /// `InvalidInput` for an invalid signal number and for the [`FORBIDDEN`] signals.
 pub(crate) fn watch(number: i32, caught: &Arc<Caught>) -> io::Result<Watch> {
     let in_range = usize::try_from(number).is_ok_and(|number| (1..=LARGEST).contains(&number));
-    if !in_range || FORBIDDEN.contains(&number) {
+    if !in_range || !can_be_caught(number) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let listener = disposition::lock(|taken| {

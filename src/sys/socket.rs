@@ -6,6 +6,8 @@ mod options;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 
+#[cfg(unix)]
+use socket2::SockAddrStorage;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use socket2::SockRef;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -57,20 +59,17 @@ pub(crate) fn listen(socket: &Socket, backlog: i32) -> io::Result<()> {
     socket.listen(backlog)
 }
 
+/// The length of an address of no family. The kernel of macOS wants that of a whole `sockaddr`.
+#[cfg(unix)]
+const UNSPECIFIED_LENGTH: libc::socklen_t = size_of::<libc::sockaddr>() as libc::socklen_t;
+
 /// Takes the peer of a connected datagram socket off.
 pub(crate) fn disconnect(socket: &std::net::UdpSocket) -> io::Result<()> {
     #[cfg(unix)]
     {
-        use std::os::fd::AsRawFd;
-        // SAFETY: integers only, for which zero is a value.
-        let mut nowhere: libc::sockaddr = unsafe { std::mem::zeroed() };
-        nowhere.sa_family = libc::AF_UNSPEC as _;
-        let length = size_of::<libc::sockaddr>() as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the address has `length` bytes.
-        match unsafe { libc::connect(socket.as_raw_fd(), &nowhere, length) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // SAFETY: all zeros are an address of the family `AF_UNSPEC`, of any length.
+        let nowhere = unsafe { SockAddr::new(SockAddrStorage::zeroed(), UNSPECIFIED_LENGTH) };
+        SockRef::from(socket).connect(&nowhere)
     }
     #[cfg(not(unix))]
     socket.connect((Ipv4Addr::UNSPECIFIED, 0))

@@ -84,13 +84,15 @@ mod portable {
 
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
 mod linux {
-    use std::ffi::{CStr, c_int, c_void};
-    use std::ptr;
-    use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+    use std::ffi::{c_int, c_void};
+    use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
     use std::sync::{Mutex, OnceLock, PoisonError};
     use std::time::Duration;
 
+    use rustix::thread::gettid;
+
     use crate::raw::stack;
+    use crate::sys::signal::{Before, action_of, disposition};
 
     /// The deepest stack that is read.
     const DEEPEST: usize = 64;
@@ -115,18 +117,16 @@ mod linux {
     static INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
 
     /// The handler that ours has replaced.
-    static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
-    static BEFORE_TAKES_INFO: AtomicBool = AtomicBool::new(false);
+    static BEFORE: Before = Before::new();
 
     /// A thread.
     #[derive(Clone, Copy)]
-    pub(crate) struct Thread(libc::pid_t);
+    pub(crate) struct Thread(i32);
 
     impl Thread {
         /// Returns the calling thread.
         pub(crate) fn this() -> Self {
-            // SAFETY: the call has no conditions.
-            Self(unsafe { libc::gettid() })
+            Self(gettid().as_raw_nonzero().get())
         }
     }
 
@@ -201,20 +201,14 @@ mod linux {
     fn install() -> bool {
         static IS_INSTALLED: OnceLock<bool> = OnceLock::new();
         *IS_INSTALLED.get_or_init(|| {
-            // SAFETY: all zeros are a valid `sigaction`: no flags, an empty mask.
-            let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
-            ours.sa_sigaction = on_signal as *const () as usize;
-            ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-            let mut before = ours;
-            // SAFETY: the pointer is valid during the call, which only writes to it.
-            let known = unsafe { libc::sigaction(libc::SIGURG, ptr::null(), &raw mut before) };
-            BEFORE.store(before.sa_sigaction, Ordering::Release);
-            let takes_info = before.sa_flags & libc::SA_SIGINFO != 0;
-            BEFORE_TAKES_INFO.store(takes_info, Ordering::Release);
-            // SAFETY: the handler is async-signal-safe, and has the signature that the flags
-            // promise.
-            let set = || unsafe { libc::sigaction(libc::SIGURG, &raw const ours, ptr::null_mut()) };
-            known == 0 && set() == 0
+            let Ok(before) = disposition::get(libc::SIGURG) else {
+                return false;
+            };
+            // Before the handler is installed, which calls it.
+            BEFORE.set(&before);
+            let flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+            let ours = action_of(on_signal as *const () as usize, flags);
+            disposition::set(libc::SIGURG, &ours).is_ok()
         })
     }
 
@@ -251,10 +245,8 @@ mod linux {
     }
 
     extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-        // SAFETY: both calls have no conditions, and the pointer that one returns is valid on this
-        // thread.
-        let (errno, thread) = unsafe { (*libc::__errno_location(), libc::gettid()) };
-        let is_asked = ASKED_THREAD.load(Ordering::Relaxed) == thread
+        let errno = errno::errno();
+        let is_asked = ASKED_THREAD.load(Ordering::Relaxed) == Thread::this().0
             && STATE
                 .compare_exchange(ASKED, RUNNING, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
@@ -263,10 +255,10 @@ mod linux {
             store_stack();
             STATE.store(DONE, Ordering::Release);
         } else {
-            call_before(number, info, context);
+            // The default action of SIGURG is to ignore it.
+            BEFORE.call(number, info, context);
         }
-        // SAFETY: the pointer is valid on this thread.
-        unsafe { *libc::__errno_location() = errno };
+        errno::set_errno(errno);
     }
 
     /// Returns the address of the instruction that a signal has interrupted, or zero.
@@ -299,26 +291,6 @@ mod linux {
         COUNT.store(count, Ordering::Release);
     }
 
-    fn call_before(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-        let before = BEFORE.load(Ordering::Acquire);
-        if matches!(before, libc::SIG_DFL | libc::SIG_IGN) {
-            // The default action of SIGURG is to ignore it.
-            return;
-        }
-        let function = before as *const ();
-        if BEFORE_TAKES_INFO.load(Ordering::Acquire) {
-            type WithInfo = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-            // SAFETY: the function was the handler of this signal, with `SA_SIGINFO`.
-            let function = unsafe { std::mem::transmute::<*const (), WithInfo>(function) };
-            function(number, info, context);
-        } else {
-            // SAFETY: the function was the handler of this signal, without `SA_SIGINFO`.
-            let function =
-                unsafe { std::mem::transmute::<*const (), extern "C" fn(c_int)>(function) };
-            function(number);
-        }
-    }
-
     /// Names the functions at the addresses; one address may be in several, which are inlined.
     pub(super) fn all_functions(addresses: &[usize]) -> Vec<String> {
         let mut names = Vec::new();
@@ -335,22 +307,32 @@ mod linux {
     /// Names an address by the program or library that it is in, and by its distance from the
     /// beginning of it.
     pub(super) fn place_in_file(address: usize) -> String {
-        // SAFETY: all zeros are a valid result, and the pointer to it is valid during the call. Any
-        // address may be asked for.
-        let (found, info) = unsafe {
-            let mut info: libc::Dl_info = std::mem::zeroed();
-            let found = libc::dladdr(ptr::without_provenance(address), &raw mut info);
-            (found, info)
-        };
-        if found == 0 || info.dli_fname.is_null() {
+        let mappings = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let Some((file, start)) = file_at(&mappings, address) else {
             return format!("{address:#x}");
-        }
-        // SAFETY: `dladdr` has found the file, so the name is a string of the dynamic linker, which
-        // stays while the file is loaded; the program is loaded for ever.
-        let file = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
+        };
         let file = file.rsplit('/').next().unwrap_or_default();
-        let offset = address.wrapping_sub(info.dli_fbase.addr());
-        format!("{file}+{offset:#x}")
+        format!("{file}+{:#x}", address - start)
+    }
+
+    /// Returns the file that is mapped at an address, and the address that its first byte has.
+    /// The lines are those of `/proc/self/maps`, in order: `start-end rights offset device inode
+    /// path`. A file has several, whose first is that of its beginning.
+    fn file_at(mappings: &str, address: usize) -> Option<(&str, usize)> {
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let mut first = ("", 0);
+        for line in mappings.lines() {
+            let (start, rest) = line.split_once('-')?;
+            let (start, end) = (number(start)?, number(rest.split(' ').next()?)?);
+            let file = line.find('/').map_or("", |at| &line[at..]);
+            if file != first.0 {
+                first = (file, start);
+            }
+            if (start..end).contains(&address) {
+                return (!file.is_empty()).then_some(first);
+            }
+        }
+        None
     }
 
     /// Returns the part of a stack that is the program's: behind the handler, before this crate.
@@ -366,7 +348,7 @@ mod linux {
         while end > start + 1 && stack::is_glue(&names[end - 1]) {
             end -= 1;
         }
-        // Code of this crate that blocks: all of it is told.
+        // Code of this crate that blocks: all of it is reported.
         if start == end {
             return start..names.len();
         }
@@ -384,7 +366,7 @@ mod tests {
     use crate::raw::stack;
 
     #[inline(never)]
-    fn blocks_here(until: &mpsc::Receiver<()>) {
+    fn blocks_until(until: &mpsc::Receiver<()>) {
         // The loop keeps the call from being the last one, which would leave no frame.
         while until.recv_timeout(Duration::from_secs(60)).is_err() {}
     }
@@ -395,7 +377,7 @@ mod tests {
         let (send, thread) = mpsc::channel();
         let blocked = std::thread::spawn(move || {
             send.send(Thread::this()).unwrap();
-            blocks_here(&until);
+            blocks_until(&until);
         });
         let thread = thread.recv().unwrap();
         // The test's own functions are in a module of this name, which the filter takes for the
@@ -403,13 +385,13 @@ mod tests {
         let mut stack = Vec::new();
         for _ in 0..100 {
             stack = super::linux::all_functions(&super::linux::addresses(thread));
-            if stack.iter().any(|name| name.contains("blocks_here")) {
+            if stack.iter().any(|name| name.contains("blocks_until")) {
                 break;
             }
         }
         end.send(()).unwrap();
         blocked.join().unwrap();
-        let found = stack.iter().any(|name| name.contains("blocks_here"));
+        let found = stack.iter().any(|name| name.contains("blocks_until"));
         assert!(found, "{stack:#?}");
     }
 
@@ -423,7 +405,7 @@ mod tests {
 
     /// A thread that has blocked the signal stands for one that waits inside the kernel.
     #[test]
-    fn a_thread_that_does_not_answer_is_told_with_its_state() {
+    fn a_thread_that_does_not_answer_is_reported_with_its_state() {
         let (end, until) = mpsc::channel();
         let (send, thread) = mpsc::channel();
         let blocked = std::thread::spawn(move || {
@@ -434,7 +416,7 @@ mod tests {
                 libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
             }
             send.send(Thread::this()).unwrap();
-            blocks_here(&until);
+            blocks_until(&until);
         });
         let stack = stack_of(thread.recv().unwrap());
         end.send(()).unwrap();
@@ -446,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_name_is_told_by_its_file() {
+    fn an_address_without_a_name_is_reported_by_its_file() {
         let inside = super::linux::place_in_file as *const () as usize;
         let name = super::linux::place_in_file(inside);
         let (file, offset) = name.split_once("+0x").unwrap();

@@ -1,7 +1,7 @@
 //! Receives into memory that is not initialised: the buffers that hyper and tokio lend to a reader.
 #![allow(
     unsafe_code,
-    reason = "tells hyper and tokio how many bytes of their memory the kernel has written"
+    reason = "reports to hyper and tokio how many bytes of their memory the kernel has written"
 )]
 
 use std::io;

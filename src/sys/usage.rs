@@ -25,7 +25,7 @@ impl Usage {
     }
 }
 
-/// Returns what the calling thread has used; `None` where the platform does not tell.
+/// Returns what the calling thread has used; `None` where the platform does not report it.
 #[cfg(target_os = "linux")]
 pub(crate) fn of_thread() -> Option<Usage> {
     use std::mem::MaybeUninit;
@@ -55,7 +55,7 @@ fn number(value: impl TryInto<u64>) -> u64 {
     value.try_into().unwrap_or(0)
 }
 
-/// Returns what the calling thread has used; `None` where the platform does not tell.
+/// Returns what the calling thread has used; `None` where the platform does not report it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn of_thread() -> Option<Usage> {
     None

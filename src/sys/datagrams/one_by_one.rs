@@ -87,7 +87,7 @@ pub(super) fn receive_one(socket: &UdpSocket, room: &mut [u8], flags: i32) -> io
     let truncated = flags.is_truncated();
     Ok(Head {
         address: Address(from.as_socket()),
-        // Wine tells no length of a datagram that it has cut.
+        // Wine reports no length of a datagram that it has cut.
         length: if truncated { size } else { length },
         truncated,
     })

@@ -78,7 +78,11 @@ pub(crate) use platform::{peek, peek_from, recv, recv_from};
 
 /// Receives until the result is one of a receive. On Windows, a receive fails when an earlier send
 /// was answered by an ICMP message, though datagrams can be received.
-#[allow(dead_code, reason = "called where a datagram is received by one call")]
+#[cfg(any(
+    test,
+    phaseloop_portable_poller,
+    not(any(target_os = "linux", target_os = "android"))
+))]
 pub(super) fn past_failed_sends<T>(mut receive: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match receive() {
@@ -89,6 +93,11 @@ pub(super) fn past_failed_sends<T>(mut receive: impl FnMut() -> io::Result<T>) -
 }
 
 /// Whether the error is WSAENETRESET or WSAECONNRESET.
+#[cfg(any(
+    test,
+    phaseloop_portable_poller,
+    not(any(target_os = "linux", target_os = "android"))
+))]
 fn is_of_earlier_send(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(10052 | 10054))
 }

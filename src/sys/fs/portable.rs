@@ -52,7 +52,7 @@ fn time_of(time: Time) -> Option<SystemTime> {
     }
 }
 
-/// Reads from the page cache. This platform cannot tell what is cached.
+/// Reads from the page cache. This platform does not report what is cached.
 pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -98,7 +98,7 @@ fn timespec(time: Time) -> io::Result<Timespec> {
 
 /// Reads at the position from the page cache. It fails with
 /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the data is not cached, and with other errors if
-/// the file system cannot tell.
+/// the file system does not report it.
 #[cfg(target_os = "linux")]
 #[inline]
 pub(crate) fn read_at_once(file: &File, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
@@ -346,8 +346,8 @@ pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if is_by_hand && done == 0 => return Err(error),
             Err(_) if is_by_hand => break,
-            // EOF, an error, or a file that the kernel cannot copy: copying by hand tells them
-            // apart.
+            // EOF, an error, or a file that the kernel cannot copy: copying by hand finds
+            // out which.
             _ => is_by_hand = true,
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn open(name: &Path) -> io::Result<PipeEnd> {
 /// that may block.
 pub(crate) fn wait_for_instance(name: &Path) {
     let name = wide(name);
-    // SAFETY: the name ends with a zero. The result tells nothing that the next attempt does not.
+    // SAFETY: the name ends with a zero. The next attempt returns what the result would.
     unsafe { WaitNamedPipeW(name.as_ptr(), 100) };
 }
 
@@ -127,7 +127,7 @@ impl PipeListener {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         // The instance for the next client exists before this one is served: a client that finds
-        // none is told that the pipe does not exist.
+        // none gets the error that the pipe does not exist.
         self.next
             .set(Instance::new(&self.name, 0, &self.event).ok());
         let Instance {
@@ -164,7 +164,7 @@ impl Instance {
         let (state, result) = match progress {
             Ok(Progress::Pending) => (ConnectState::Pending, Ok(false)),
             Ok(Progress::Done(_)) => (ConnectState::Connected, Ok(true)),
-            // A client has come before the call; it may be gone by now, which a read will tell.
+            // A client has come before the call; it may be gone by now, which a read will report.
             Err(error) if is(&error, ERROR_PIPE_CONNECTED) || is(&error, ERROR_NO_DATA) => {
                 (ConnectState::Connected, Ok(true))
             }

@@ -72,7 +72,8 @@ struct Writing {
 pub(crate) enum Access {
     Read,
     Write,
-    #[allow(dead_code, reason = "only named pipes have both directions")]
+    /// A named pipe.
+    #[cfg(feature = "net")]
     Both,
 }
 
@@ -93,17 +94,17 @@ impl PipeEnd {
     pub(super) fn of(file: Arc<OwnedHandle>, access: Access) -> io::Result<Self> {
         let operation = || Operation::new(file.clone(), CAPACITY);
         let read = match access {
-            Access::Read | Access::Both => Some(Reading {
+            Access::Write => None,
+            _ => Some(Reading {
                 operation: operation()?,
                 state: Cell::default(),
             }),
-            Access::Write => None,
         };
         let write = match access {
-            Access::Write | Access::Both => Some(Writing {
+            Access::Read => None,
+            _ => Some(Writing {
                 operation: operation()?,
             }),
-            Access::Read => None,
         };
         Ok(Self { file, read, write })
     }

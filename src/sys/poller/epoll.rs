@@ -14,11 +14,15 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
+use super::precise_wait::PRECISE;
 #[cfg(feature = "test-util")]
 use crate::sys::poller::Event;
 use crate::sys::poller::events::Report;
 use crate::sys::poller::selector::{Kernel, Selector};
-use crate::sys::poller::{Interest, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
+use crate::sys::poller::{Interest, MAX_KEY, NOTIFY_KEY, PollEvents, Ready};
+
+/// The key of the timer's event; see `Selector::set_timer`.
+const TIMER_KEY: usize = MAX_KEY + 1;
 
 /// The epoll flags of the level-triggered events.
 const FLAGS: [(PollEvents, epoll::EventFlags); 4] = [
@@ -164,18 +168,23 @@ impl Selector for Queue {
         self.kernel.poller.delete(source.source())
     }
 
-    /// The kernel rounds the timeout up to milliseconds.
+    /// A kernel without precise waits rounds the timeout up to milliseconds.
     // Its only caller is `Poller::wait`, on the way of every turn.
     #[inline]
     fn wait(&self, list: &mut Vec<epoll::Event>, timeout: Option<u64>) -> io::Result<()> {
-        let buffer = rustix::buffer::spare_capacity(list);
-        // A busy loop does not wait. That case is apart, since it needs no division.
-        if timeout == Some(0) {
-            epoll::wait(&self.kernel.poller, buffer, Some(&AT_ONCE))?;
-        } else {
-            let timeout = timeout.map(timespec);
-            epoll::wait(&self.kernel.poller, buffer, timeout.as_ref())?;
-        }
+        let queue = &self.kernel.poller;
+        let timeout = match timeout {
+            // A busy loop does not wait, and one without timers waits for ever.
+            Some(0) => Some(AT_ONCE),
+            None => None,
+            Some(timeout) if PRECISE.wait(queue.as_fd(), list, timeout)? => return Ok(()),
+            Some(timeout) => Some(timespec(timeout)),
+        };
+        epoll::wait(
+            queue,
+            rustix::buffer::spare_capacity(list),
+            timeout.as_ref(),
+        )?;
         Ok(())
     }
 }

@@ -41,7 +41,10 @@ use crate::sys::descriptor;
 use crate::sys::platform::kqueue::{self, EventFilter, EventFlags, Timespec};
 use crate::sys::poller::events::Report;
 use crate::sys::poller::selector::{Kernel, Selector};
-use crate::sys::poller::{BATCH, Event, Interest, NOTIFY_KEY, PollEvents, Ready, TIMER_KEY};
+use crate::sys::poller::{BATCH, Event, Interest, MAX_KEY, NOTIFY_KEY, PollEvents, Ready};
+
+/// The key of the timer's event; see `Selector::set_timer`.
+const TIMER_KEY: usize = MAX_KEY + 1;
 
 /// The longest wait in one call: macOS refuses one of some years. The loop waits again.
 const LONGEST_WAIT: u64 = 1_000_000 * 1_000_000_000;
@@ -349,7 +352,7 @@ impl Report for Event {
     #[inline]
     fn ready(self) -> Ready {
         if self.ready.intersects(Ready::HANG_UP) {
-            // macOS tells the writer of a pipe by the read filter that the reader is gone.
+            // macOS notifies the writer of a pipe by the read filter that the reader is gone.
             self.ready.with(Ready::WRITE)
         } else {
             self.ready

@@ -3,7 +3,7 @@
 //!
 //! | file | platforms | the wait | wake-ups |
 //! |---|---|---|---|
-//! | `epoll.rs` | Linux, Android | one `epoll_pwait` | an edge-triggered eventfd, never read |
+//! | `epoll.rs` | Linux, Android | `epoll_pwait`, or `_pwait2` | an eventfd by edge, never read |
 //! | `kqueue.rs` | macOS, the BSDs | one `kevent` | an edge-triggered pipe, read when it is full |
 //! | `portable.rs` | others | the wait of `polling` | the notification of `polling` |
 //!
@@ -128,11 +128,8 @@ pub(crate) use impl_queue_fd;
 /// The key of the notifier's event. `polling` uses `usize::MAX` itself.
 pub(crate) const NOTIFY_KEY: usize = usize::MAX - 1;
 
-/// The key of the timer's event; see [`Poller::set_timer`].
-#[allow(dead_code, reason = "not every backend has a timer")]
-pub(super) const TIMER_KEY: usize = usize::MAX - 2;
-
-/// The largest key a source may have.
+/// The largest key a source may have. Between it and [`NOTIFY_KEY`] is the key of the timer, in the
+/// backends that have one.
 pub(crate) const MAX_KEY: usize = usize::MAX - 3;
 
 /// Returns how long the kernel takes, in nanoseconds, to carry what is sent from one socket of this
@@ -184,16 +181,6 @@ impl RawSource {
         // SAFETY: the descriptor is open: its owner has registered it, or is about to.
         f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
     }
-}
-
-/// Starts the operation that a waiting reader waits for, on platforms that have such operations.
-#[cfg(unix)]
-#[allow(dead_code, reason = "called by the portable backend only")]
-pub(super) fn begin_read(_: &impl AsSource) {}
-
-#[cfg(windows)]
-pub(super) fn begin_read(source: &impl AsSource) {
-    source.begin_read();
 }
 
 /// Returns whether bytes that a write has accepted are still on their way to the kernel.

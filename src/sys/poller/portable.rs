@@ -14,9 +14,7 @@ use polling::PollMode;
 use crate::sys::poller::Event;
 use crate::sys::poller::events::Report;
 use crate::sys::poller::selector::{Kernel, Selector};
-use crate::sys::poller::{
-    AsSource, BATCH, Interest, NOTIFY_KEY, PollEvents, RawSource, Ready, begin_read,
-};
+use crate::sys::poller::{AsSource, BATCH, Interest, NOTIFY_KEY, PollEvents, RawSource, Ready};
 use asked::{Asked, Directions};
 
 /// The longest wait in one call. A longer one fails on macOS, and never ends on Windows, where the
@@ -118,7 +116,9 @@ impl Selector for Queue {
             write: writable,
         };
         if readable {
-            begin_read(source);
+            // The operation that a waiting reader waits for.
+            #[cfg(windows)]
+            source.begin_read();
         }
         match self.asked.borrow_mut().ask(key, more) {
             Some(all) => {

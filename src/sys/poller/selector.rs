@@ -58,8 +58,8 @@ pub(in crate::sys) trait Selector: Sized {
         }
     }
 
-    /// Registers the source once for its life. A backend that is not told the directions by each
-    /// [`rearm`](Self::rearm) registers it edge-triggered.
+    /// Registers the source once for its life. A backend whose
+    /// [`rearm`](Self::rearm) does not set the directions registers it edge-triggered.
     ///
     /// # Safety
     ///

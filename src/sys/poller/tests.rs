@@ -130,8 +130,8 @@ fn a_writer_is_told_that_its_reader_was_gone_before_it_was_registered() {
     let _registration = Registration::new(poller.clone(), writer, 7, Interest::Both)
         .map_err(|(_, error)| error)
         .unwrap();
-    let told = wait(&poller, &mut Events::new(), 10_000_000_000);
-    assert!(told[0].key == 7 && told[0].ready.intersects(Ready::WRITE));
+    let events = wait(&poller, &mut Events::new(), 10_000_000_000);
+    assert!(events[0].key == 7 && events[0].ready.intersects(Ready::WRITE));
 }
 
 #[test]

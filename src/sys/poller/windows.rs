@@ -68,7 +68,7 @@ pub(crate) fn has_late_event(sources: &[(RawSource, super::Ready)]) -> bool {
     if asked.is_empty() {
         return false;
     }
-    // SAFETY: the array has as many entries as the call is told, and their sockets are open, since
+    // SAFETY: the array has as many entries as its length states, and their sockets are open, since
     // they are registered.
     unsafe { WSAPoll(asked.as_mut_ptr(), asked.len() as u32, 0) > 0 }
 }
@@ -295,7 +295,7 @@ mod tests {
         for _ in 0..3 {
             registration.rearm(7, true, false).unwrap();
             assert_eq!(wait(&poller, LONG), [reported]);
-            assert_eq!(wait(&poller, 0), [], "it was told");
+            assert_eq!(wait(&poller, 0), [], "it was reported");
         }
         registration.rearm(7, true, false).unwrap();
         drop(registration);

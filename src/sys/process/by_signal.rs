@@ -1,4 +1,4 @@
-//! Platforms without a descriptor for the exit of a child: SIGCHLD tells of it.
+//! Platforms without a descriptor for the exit of a child: SIGCHLD reports it.
 
 use std::io;
 use std::os::fd::OwnedFd;

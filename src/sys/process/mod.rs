@@ -24,7 +24,7 @@ pub(crate) type Descriptor = OwnedFd;
 
 /// Whether the exits of several children are events of several waits, though they came before the
 /// first. Then the others are asked about as well.
-pub(crate) const TELLS_ONE_BY_ONE: bool = false;
+pub(crate) const REPORTS_ONE_BY_ONE: bool = false;
 
 /// A started child that was not reaped.
 #[derive(Clone, Debug, PartialEq, Eq)]

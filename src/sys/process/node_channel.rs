@@ -27,10 +27,10 @@ pub fn take(number: &OsStr) -> Option<Inherited> {
 
 fn is_of_parent(socket: BorrowedFd<'_>) -> bool {
     let is_inherited = fcntl_getfd(socket).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
-    is_inherited && !is_opened_here(socket)
+    is_inherited && !is_opened_by_program(socket)
 }
 
 /// Returns whether this process has created the socket pair. Not all systems report that.
-fn is_opened_here(socket: BorrowedFd<'_>) -> bool {
+fn is_opened_by_program(socket: BorrowedFd<'_>) -> bool {
     peer_credentials(socket).is_ok_and(|(process, ..)| process == std::process::id())
 }

@@ -20,7 +20,7 @@ use crate::sys::signal::{SIGINT, SIGKILL, SIGQUIT, SIGTERM, exists};
 
 /// Whether the exits of several children are events of several waits, though they came before the
 /// first. The wait threads of the OS post them one by one.
-pub(crate) const TELLS_ONE_BY_ONE: bool = true;
+pub(crate) const REPORTS_ONE_BY_ONE: bool = true;
 
 /// The exit code of a process that is terminated.
 const TERMINATED: u32 = 1;

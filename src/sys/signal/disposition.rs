@@ -120,7 +120,7 @@ pub(crate) fn exists(number: i32) -> bool {
 }
 
 /// Returns the disposition of a signal. It is async-signal-safe: one system call.
-pub(super) fn get(number: i32) -> io::Result<libc::sigaction> {
+pub(in crate::sys) fn get(number: i32) -> io::Result<libc::sigaction> {
     let mut current = MaybeUninit::uninit();
     // SAFETY: a null pointer changes nothing; `current` has room for the result, which a call that
     // succeeds fills.
@@ -134,7 +134,7 @@ pub(super) fn get(number: i32) -> io::Result<libc::sigaction> {
 
 /// Sets the disposition of a signal and returns the previous one. It is async-signal-safe: one
 /// system call.
-pub(super) fn set(number: i32, new: &libc::sigaction) -> io::Result<libc::sigaction> {
+pub(in crate::sys) fn set(number: i32, new: &libc::sigaction) -> io::Result<libc::sigaction> {
     let mut before = MaybeUninit::uninit();
     // SAFETY: `new` is ours, the default action, or was returned by the kernel as a disposition of
     // this signal. Its handler stays valid for the life of the process. A call that succeeds fills

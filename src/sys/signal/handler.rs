@@ -48,7 +48,7 @@ struct Signal {
 
 /// The handler that a layer has replaced. At most one field is set. There are two, so that a
 /// handler is never called with the signature of the other kind.
-struct Before {
+pub(in crate::sys) struct Before {
     with_info: AtomicUsize,
     /// `SIG_DFL` and `SIG_IGN` are stored here as well.
     plain: AtomicUsize,
@@ -84,7 +84,7 @@ impl Signal {
 
     /// Records a signal for all listeners. It returns `false` if there is none.
     fn note(&self, number: i32) -> bool {
-        let mut is_heard = false;
+        let mut is_received = false;
         for node in self.nodes() {
             // The count is raised before the pointer is read; `remove` does the opposite. So either
             // this sees that the listener is removed, or `remove` sees this reader.
@@ -93,23 +93,23 @@ impl Signal {
             // SAFETY: `remove` frees it only after it has seen no reader.
             if let Some(caught) = unsafe { caught.as_ref() } {
                 caught.note(number);
-                is_heard = true;
+                is_received = true;
             }
             node.readers.fetch_sub(1, Ordering::SeqCst);
         }
-        is_heard
+        is_received
     }
 }
 
 impl Before {
-    const fn new() -> Self {
+    pub(in crate::sys) const fn new() -> Self {
         Self {
             with_info: AtomicUsize::new(0),
             plain: AtomicUsize::new(libc::SIG_DFL),
         }
     }
 
-    fn set(&self, before: &libc::sigaction) {
+    pub(in crate::sys) fn set(&self, before: &libc::sigaction) {
         let takes_info = is_function(before) && before.sa_flags & libc::SA_SIGINFO != 0;
         let (with_info, plain) = match takes_info {
             true => (before.sa_sigaction, libc::SIG_DFL),
@@ -120,7 +120,12 @@ impl Before {
     }
 
     /// Calls the handler. It returns `false` if there is none, so that the default action is due.
-    fn call(&self, number: c_int, info: *mut siginfo_t, context: *mut c_void) -> bool {
+    pub(in crate::sys) fn call(
+        &self,
+        number: c_int,
+        info: *mut siginfo_t,
+        context: *mut c_void,
+    ) -> bool {
         let with_info = self.with_info.load(Ordering::Acquire);
         let plain = self.plain.load(Ordering::Acquire);
         if with_info != 0 {
@@ -153,8 +158,8 @@ extern "C" fn on_signal<const LAYER: usize>(
     let signal = usize::try_from(number).ok();
     if let Some(signal) = signal.and_then(|number| SIGNALS.get(number)) {
         let is_live = signal.live.load(Ordering::Acquire) == LAYER;
-        let is_heard = (is_live || is_installed(number, LAYER)) && signal.note(number);
-        let is_handled = signal.before[LAYER].call(number, info, context) || is_heard;
+        let is_received = (is_live || is_installed(number, LAYER)) && signal.note(number);
+        let is_handled = signal.before[LAYER].call(number, info, context) || is_received;
         if !is_handled && is_installed(number, LAYER) {
             take_default_action(number);
         }
@@ -192,7 +197,8 @@ pub(super) fn action(layer: usize) -> libc::sigaction {
     action_of(handler, libc::SA_SIGINFO | libc::SA_RESTART)
 }
 
-fn action_of(handler: libc::sighandler_t, flags: c_int) -> libc::sigaction {
+/// Returns the disposition that calls `handler`, and blocks no other signal meanwhile.
+pub(in crate::sys) fn action_of(handler: libc::sighandler_t, flags: c_int) -> libc::sigaction {
     // SAFETY: all zeros are a valid `sigaction`: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;

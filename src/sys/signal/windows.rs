@@ -37,7 +37,7 @@ names! {
     SIGTERM = 15, SIGBREAK = 21, SIGABRT = 22, SIGWINCH = 28,
 }
 
-/// No signal tells of the exit of a child.
+/// No signal reports the exit of a child.
 pub(crate) const CHILD_SIGNAL: Option<i32> = None;
 
 /// Returns the name of a signal.
@@ -58,7 +58,6 @@ const LARGEST: usize = 31;
 const FORBIDDEN: [i32; 4] = [SIGKILL, SIGILL, SIGFPE, SIGSEGV];
 
 /// Returns whether a listener can be started for a signal.
-#[allow(dead_code, reason = "called with the feature `probe`")]
 pub(crate) fn can_be_caught(number: i32) -> bool {
     !FORBIDDEN.contains(&number)
 }
@@ -90,7 +89,7 @@ fn lock() -> MutexGuard<'static, Watches> {
 ///
 /// `InvalidInput` for an invalid signal number and for the [`FORBIDDEN`] signals.
 pub(crate) fn watch(number: i32, caught: &Arc<Caught>) -> io::Result<Watch> {
-    if !exists(number) || FORBIDDEN.contains(&number) {
+    if !exists(number) || !can_be_caught(number) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut watches = lock();
@@ -142,7 +141,7 @@ fn note(number: i32) -> bool {
 /// The handler, which the OS calls on a thread of its own. Zero passes the event on to the next
 /// handler, and at last to the default action.
 unsafe extern "system" fn on_event(event: u32) -> BOOL {
-    let is_heard = match event {
+    let is_received = match event {
         CTRL_C_EVENT => note(SIGINT),
         CTRL_BREAK_EVENT => note(SIGBREAK),
         CTRL_CLOSE_EVENT => {
@@ -155,14 +154,14 @@ unsafe extern "system" fn on_event(event: u32) -> BOOL {
         }
         _ => false,
     };
-    BOOL::from(is_heard)
+    BOOL::from(is_received)
 }
 
 /// Held by a test that counts on no other listener.
 #[cfg(test)]
 pub(crate) static WITH_CONSOLE: Mutex<()> = Mutex::new(());
 
-/// Does what the OS does for an event of the console. Returns whether it was heard.
+/// Does what the OS does for an event of the console. Returns whether a listener received it.
 #[cfg(test)]
 pub(crate) fn raise(event: u32) -> bool {
     // SAFETY: the handler may be called on any thread.

@@ -1,9 +1,11 @@
 //! Messages that carry descriptors (`SCM_RIGHTS`).
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use libc::{iovec, msghdr};
+use libc::{c_int, cmsghdr, msghdr};
+use socket2::{MsgHdr, SockRef};
 
 /// The most descriptors in one message: `SCM_MAX_FD` on Linux.
 pub(crate) const MOST_DESCRIPTORS: usize = 253;
@@ -28,10 +30,25 @@ struct Control([u8; ROOM]);
 
 const EMPTY: Control = Control([0; ROOM]);
 
+/// The bytes of a header, up to its data.
+const HEADER: usize = space_for(0);
+
+/// The bytes of the length in a header: its type differs between platforms.
+const LENGTH: usize = size_of_field(|header| &header.cmsg_len);
+
+const fn size_of_field<T>(_: fn(&cmsghdr) -> &T) -> usize {
+    size_of::<T>()
+}
+
 /// The length of control data with so many descriptors.
 const fn space_for(descriptors: usize) -> usize {
+    padded(descriptors * size_of::<RawFd>())
+}
+
+/// The length of a header with so many bytes of data, and of the padding up to the next header.
+const fn padded(data: usize) -> usize {
     // SAFETY: a calculation that uses no memory.
-    unsafe { libc::CMSG_SPACE((descriptors * size_of::<RawFd>()) as u32) as usize }
+    unsafe { libc::CMSG_SPACE(data as u32) as usize }
 }
 
 /// Sends at least one byte, together with descriptors.
@@ -59,27 +76,37 @@ pub(crate) fn send_slices_with(
     #[cfg(target_vendor = "apple")]
     let flags = libc::MSG_DONTWAIT;
     let mut control = EMPTY;
-    // `IoSlice` has the layout of `iovec`, and what is sent is not written to.
-    let pieces = bytes.as_ptr().cast_mut().cast();
-    let mut message = message(pieces, bytes.len(), &mut control);
-    message.msg_controllen = 0;
+    let mut message = MsgHdr::new().with_buffers(bytes);
     if !descriptors.is_empty() {
-        message.msg_controllen = space_for(descriptors.len()) as _;
-        let length = size_of_val(descriptors);
-        // SAFETY: `control` is aligned and has room for a header and so many descriptors;
-        // `BorrowedFd` has the layout of a number.
-        unsafe {
-            let header = libc::CMSG_FIRSTHDR(&message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(length as u32) as _;
-            let numbers = descriptors.as_ptr().cast::<u8>();
-            std::ptr::copy_nonoverlapping(numbers, libc::CMSG_DATA(header), length);
+        write_header(&mut control.0, libc::SCM_RIGHTS, size_of_val(descriptors));
+        let numbers = control.0[HEADER..].chunks_exact_mut(size_of::<RawFd>());
+        for (place, descriptor) in numbers.zip(descriptors) {
+            place.copy_from_slice(&descriptor.as_raw_fd().to_ne_bytes());
         }
+        message = message.with_control(&control.0[..space_for(descriptors.len())]);
     }
-    // SAFETY: the descriptor is open, and the message refers to `bytes` and `control`.
-    let sent = unsafe { libc::sendmsg(socket.as_fd().as_raw_fd(), &message, flags) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    SockRef::from(&socket.as_fd()).sendmsg(&message, flags)
+}
+
+/// Writes a header of `SOL_SOCKET` for data of so many bytes to the start of control data.
+fn write_header(control: &mut [u8], kind: c_int, data: usize) {
+    let mut write = |at: usize, field: &[u8]| control[at..at + field.len()].copy_from_slice(field);
+    let length = HEADER + data;
+    match LENGTH {
+        4 => write(
+            offset_of!(cmsghdr, cmsg_len),
+            &(length as u32).to_ne_bytes(),
+        ),
+        _ => write(
+            offset_of!(cmsghdr, cmsg_len),
+            &(length as u64).to_ne_bytes(),
+        ),
+    }
+    write(
+        offset_of!(cmsghdr, cmsg_level),
+        &libc::SOL_SOCKET.to_ne_bytes(),
+    );
+    write(offset_of!(cmsghdr, cmsg_type), &kind.to_ne_bytes());
 }
 
 /// Receives bytes and the descriptors that came with them, which are close-on-exec.
@@ -94,13 +121,36 @@ pub(crate) fn receive_with(
     let flags = libc::MSG_DONTWAIT;
     let mut control = EMPTY;
     let mut bytes = IoSliceMut::new(bytes);
-    let mut message = message((&raw mut bytes).cast(), 1, &mut control);
-    // SAFETY: the descriptor is open, and the message refers to `bytes` and `control`.
-    let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &mut message, flags) };
+    // Not by `socket2`, whose flags of a received message do not have `MSG_CTRUNC`.
+    //
+    // SAFETY: all zeros are a message without buffers. The buffers that it gets, one piece and the
+    // control data, outlive the call, and the descriptor is open. `IoSliceMut` has the layout of
+    // `iovec`.
+    let (received, message) = unsafe {
+        let mut message: msghdr = std::mem::zeroed();
+        message.msg_iov = (&raw mut bytes).cast();
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        // The types differ between platforms.
+        message.msg_controllen = size_of::<Control>() as _;
+        let received = libc::recvmsg(socket.as_fd().as_raw_fd(), &mut message, flags);
+        (received, message)
+    };
     let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-    // SAFETY: the kernel has written the control data, and has created the descriptors in it for
-    // this process.
-    unsafe { take_descriptors(&message, descriptors) };
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the type of a length differs between platforms"
+    )]
+    let filled = (message.msg_controllen as usize).min(ROOM);
+    each_number(&control.0[..filled], |kind, number| {
+        // SAFETY: the kernel has created the descriptor for this process, and it has no owner yet.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+        match kind {
+            libc::SCM_RIGHTS => descriptors.push(descriptor),
+            // An option of the socket requests the pidfd of the sender; no caller takes it.
+            _ => drop(descriptor),
+        }
+    });
     if message.msg_flags & libc::MSG_CTRUNC != 0 {
         let text = format!(
             "descriptors that came with {received} bytes are lost: the process has no numbers left for them, raise its \
@@ -112,91 +162,56 @@ pub(crate) fn receive_with(
     Ok(received)
 }
 
-/// Describes a message of these pieces, with room for control data.
-fn message(pieces: *mut iovec, count: usize, control: &mut Control) -> msghdr {
-    // SAFETY: integers and pointers only, for which zero is a value.
-    let mut message: msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = pieces;
-    // The types differ between platforms.
-    message.msg_iovlen = count as _;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Control>() as _;
-    message
-}
-
-/// Takes over the descriptors that came with a received message.
-///
-/// # Safety
-///
-/// The kernel has written the control data of the message.
-#[inline]
-unsafe fn take_descriptors(message: &msghdr, descriptors: &mut Vec<OwnedFd>) {
-    // SAFETY: as the caller guarantees. The numbers are of descriptors that have no owner yet.
-    unsafe {
-        each_number(message, |kind, number| {
-            let descriptor = OwnedFd::from_raw_fd(number);
-            match kind {
-                libc::SCM_RIGHTS => descriptors.push(descriptor),
-                // An option of the socket requests the pidfd of the sender; no caller takes it.
-                _ => drop(descriptor),
-            }
-        });
-    }
-}
-
 /// The type of control data that brings a pidfd of the sender (`SO_PASSPIDFD`).
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const SCM_PIDFD: libc::c_int = 4;
+const SCM_PIDFD: c_int = 4;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const SCM_PIDFD: libc::c_int = libc::SCM_RIGHTS;
+const SCM_PIDFD: c_int = libc::SCM_RIGHTS;
 
 /// Calls `take` with each number of a descriptor in the control data, and with the type of the data
 /// that it is in.
 ///
 /// A length that goes beyond the control data is cut: macOS leaves the length of a message that did
 /// not fit as it was sent.
-///
-/// # Safety
-///
-/// `msg_control` refers to `msg_controllen` readable bytes, or is null.
-#[allow(
-    clippy::unnecessary_cast,
-    reason = "the type of a length differs between platforms"
-)]
 #[inline]
-unsafe fn each_number(message: &msghdr, mut take: impl FnMut(libc::c_int, RawFd)) {
-    let end = (message.msg_control as usize).saturating_add(message.msg_controllen as usize);
-    // SAFETY: `CMSG_FIRSTHDR` and `CMSG_NXTHDR` return headers that are inside of the control data,
-    // and no number is read that is not.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(head) = header.as_ref() {
-            let kind = head.cmsg_type;
-            let is_of_numbers = kind == libc::SCM_RIGHTS || kind == SCM_PIDFD;
-            if head.cmsg_level == libc::SOL_SOCKET && is_of_numbers {
-                let data = libc::CMSG_DATA(header);
-                let said = (head.cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
-                let length = said.min(end.saturating_sub(data as usize));
-                for index in 0..length / size_of::<RawFd>() {
-                    let number = data.cast::<RawFd>().add(index).read_unaligned();
-                    // A pidfd that could not be created is the number of an error, below zero.
-                    if number >= 0 {
-                        take(kind, number);
-                    }
+fn each_number(mut control: &[u8], mut take: impl FnMut(c_int, RawFd)) {
+    while let Some((length, level, kind)) = read_header(control) {
+        // No kernel writes a header that is shorter than itself: nothing is behind it.
+        let Some(data) = control.get(HEADER..length.min(control.len())) else {
+            break;
+        };
+        if level == libc::SOL_SOCKET && (kind == libc::SCM_RIGHTS || kind == SCM_PIDFD) {
+            for number in data.chunks_exact(size_of::<RawFd>()) {
+                let number = RawFd::from_ne_bytes(number.try_into().expect("a chunk of this size"));
+                // A pidfd that could not be created is the number of an error, below zero.
+                if number >= 0 {
+                    take(kind, number);
                 }
             }
-            // There is nothing behind control data that was cut, and its length may be any number.
-            if (header as usize).saturating_add(head.cmsg_len as usize) >= end {
-                break;
-            }
-            header = libc::CMSG_NXTHDR(message, header);
         }
+        // There is nothing behind control data that was cut, and its length may be any number.
+        control = control.get(padded(data.len())..).unwrap_or_default();
     }
+}
+
+/// Reads length, level and type of the header that the control data begins with. `None`: the rest
+/// is shorter than a header.
+fn read_header(control: &[u8]) -> Option<(usize, c_int, c_int)> {
+    let header: &[u8; HEADER] = control.first_chunk()?;
+    let number = |at: usize| c_int::from_ne_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
+    let at = offset_of!(cmsghdr, cmsg_len);
+    let length = match LENGTH {
+        4 => number(at) as u32 as usize,
+        _ => u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| header[at + byte])) as usize,
+    };
+    let level = number(offset_of!(cmsghdr, cmsg_level));
+    let kind = number(offset_of!(cmsghdr, cmsg_type));
+    Some((length, level, kind))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Control, EMPTY, SCM_PIDFD, each_number, message, space_for};
+    use super::{Control, EMPTY, SCM_PIDFD, each_number, space_for, write_header};
     use std::os::fd::RawFd;
 
     /// Writes a header that claims `claimed` numbers behind it, and the numbers that are there.
@@ -207,29 +222,18 @@ mod tests {
         claimed: usize,
         numbers: &[RawFd],
     ) {
-        let length = u32::try_from(claimed * size_of::<RawFd>()).unwrap();
-        // SAFETY: integers only, for which zero is a value; a calculation.
-        let (mut header, length): (libc::cmsghdr, _) =
-            unsafe { (std::mem::zeroed(), libc::CMSG_LEN(length)) };
-        header.cmsg_level = libc::SOL_SOCKET;
-        header.cmsg_type = kind;
-        header.cmsg_len = length as _;
-        assert!(at + space_for(numbers.len()) <= size_of::<Control>());
-        // SAFETY: there is room for the header and so many numbers.
-        unsafe {
-            let place = control.0.as_mut_ptr().add(at);
-            place.cast::<libc::cmsghdr>().write(header);
-            let data = libc::CMSG_DATA(place.cast()).cast::<RawFd>();
-            data.copy_from_nonoverlapping(numbers.as_ptr(), numbers.len());
+        let control = &mut control.0[at..];
+        write_header(control, kind, claimed * size_of::<RawFd>());
+        for (place, number) in control[space_for(0)..].chunks_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_ne_bytes());
         }
     }
 
     fn numbers_in(control: &mut Control, length: usize) -> Vec<(libc::c_int, RawFd)> {
-        let mut message = message(std::ptr::null_mut(), 0, control);
-        message.msg_controllen = length as _;
         let mut numbers = Vec::new();
-        // SAFETY: `control` has at least so many bytes.
-        unsafe { each_number(&message, |kind, number| numbers.push((kind, number))) };
+        each_number(&control.0[..length], |kind, number| {
+            numbers.push((kind, number));
+        });
         numbers
     }
 

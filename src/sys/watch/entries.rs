@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn created_and_removed_entries_are_told_by_name() {
+    fn created_and_removed_entries_are_reported_by_name() {
         let found = changes(
             &[("b", 1), ("kept", 2)],
             &[("kept", 2), ("c/", 4), ("a", 3)],

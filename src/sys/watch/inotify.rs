@@ -39,7 +39,7 @@ impl Notices {
         Ok(notices)
     }
 
-    /// Returns whether an event with this key tells of changes.
+    /// Returns whether an event with this key reports changes.
     pub(crate) fn owns(&self, key: usize) -> bool {
         key == self.key
     }

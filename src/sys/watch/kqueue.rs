@@ -1,7 +1,7 @@
 //! macOS and the BSDs: a kqueue of its own, with one open descriptor for each watched file.
 //!
-//! The kernel tells that a directory has changed, not which entry: the entries are read again and
-//! compared. It does not tell that the content of an entry has changed.
+//! The kernel reports that a directory has changed, not which entry: the entries are read again and
+//! compared. It does not report that the content of an entry has changed.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -89,7 +89,7 @@ impl Notices {
         })
     }
 
-    /// Returns whether an event with this key tells of changes.
+    /// Returns whether an event with this key reports changes.
     pub(crate) fn owns(&self, key: usize) -> bool {
         key == self.key
     }
@@ -139,7 +139,7 @@ impl Notices {
             }
             for event in &events {
                 if let EventFilter::Vnode { vnode, flags } = event.filter() {
-                    self.tell(vnode, flags, |notice| {
+                    self.report(vnode, flags, |notice| {
                         count += 1;
                         each(notice);
                     });
@@ -153,7 +153,7 @@ impl Notices {
     }
 
     /// Passes what an event says to `each`.
-    fn tell(&self, id: WatchId, flags: VnodeEvents, mut each: impl FnMut(Notice)) {
+    fn report(&self, id: WatchId, flags: VnodeEvents, mut each: impl FnMut(Notice)) {
         let mut all = self.watched.borrow_mut();
         let Some(watched) = all.iter_mut().find(|watched| watched.id() == id) else {
             return;

@@ -67,7 +67,7 @@ impl Notices {
         })
     }
 
-    /// Returns whether an event with this key tells of changes.
+    /// Returns whether an event with this key reports changes.
     pub(crate) fn owns(&self, key: usize) -> bool {
         self.key
             .checked_sub(key)
