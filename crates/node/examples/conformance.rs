@@ -14,9 +14,13 @@
 //!                `crates/node/tests/conformance/http/clients.jsonl`
 //! servers FILE   handlers of a server, with what its messages emit on Node, in the form of
 //!                `crates/node/tests/conformance/http/servers.jsonl`
-//! fuzz COUNT     new random programs, on Node and here (needs Node 20)
+//! fuzz COUNT     new random programs, on Node and here (needs Node 26)
 //! throughput     operations per second, on Node and here
+//! versions       how many cases of the corpus are equal on Node 22, 24 and 26
 //! ```
+//!
+//! Node is the command of the variable `PHASELOOP_NODE`, or `node`. What `versions` counts was recorded by
+//! `crates/node/tests/conformance/versions.js`, which can be run again.
 //!
 //! The format of random programs is in `crates/node/tests/conformance/fuzz/FORMAT.md`.
 
@@ -81,6 +85,24 @@ mod commands {
         "/tests/conformance/fuzz/golden.jsonl"
     );
 
+    /// The folder of the corpus.
+    const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance");
+
+    /// The recorded cases whose traces are compared between versions of Node.
+    const CASES: [(&str, &[&str]); 4] = [
+        ("random", &["fuzz/golden.jsonl"]),
+        (
+            "bytes",
+            &[
+                "http/bytes.jsonl",
+                "http/more_bytes.jsonl",
+                "http/today_bytes.jsonl",
+            ],
+        ),
+        ("clients", &["http/clients.jsonl"]),
+        ("servers", &["http/servers.jsonl"]),
+    ];
+
     /// Thousands of operations of each kind that `throughput` measures at once.
     const BATCHES: u32 = 100;
 
@@ -106,9 +128,10 @@ mod commands {
             ["clients", file] => read(file).map(|text| report(&http_clients::compare(&text))),
             ["servers", file] => read(file).map(|text| report(&http_servers::compare(&text))),
             ["fuzz", count] => fuzz(count),
+            ["versions"] => versions(),
             ["throughput"] => throughput::compare(BATCHES).map(|()| ExitCode::SUCCESS),
             _ => Err(
-                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | clients FILE | servers FILE | fuzz COUNT | throughput]"
+                "usage: conformance [golden FILE | run FILE | port NAME | ports | http FILE | clients FILE | servers FILE | fuzz COUNT | throughput | versions]"
                     .into(),
             ),
         };
@@ -155,6 +178,39 @@ mod commands {
         let (_, code) = support::run((port.main)(), Clock::Real);
         // The OS keeps the low eight bits of an exit code.
         Ok(ExitCode::from(code as u8))
+    }
+
+    /// Prints how many cases of each corpus have the recorded trace on other versions of Node.
+    fn versions() -> Result<ExitCode, String> {
+        let count_of =
+            |file: &&str| read(&format!("{CORPUS}/{file}")).map(|text| text.lines().count());
+        let programs =
+            fs::read_dir(format!("{CORPUS}/programs")).map_err(|error| error.to_string())?;
+        let is_trace = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(".expected");
+        let names = programs.filter_map(|entry| Some(entry.ok()?.file_name()));
+        let mut totals = vec![("programs", names.filter(|name| is_trace(name)).count())];
+        for (corpus, files) in CASES {
+            totals.push((
+                corpus,
+                files.iter().map(count_of).sum::<Result<usize, _>>()?,
+            ));
+        }
+        for version in [22, 24, 26] {
+            let Ok(text) = read(&format!("{CORPUS}/versions/{version}.jsonl")) else {
+                println!("Node {version}: not recorded");
+                continue;
+            };
+            let of =
+                |line: &str| serde_json::from_str::<Value>(line).map(|case| case["corpus"].clone());
+            let differing: Result<Vec<_>, _> = text.lines().map(of).collect();
+            let differing = differing.map_err(|error| error.to_string())?;
+            for (corpus, total) in &totals {
+                let different = differing.iter().filter(|found| *found == corpus).count();
+                let equal = total - different;
+                println!("Node {version}: {corpus}: {equal} equal, {different} different");
+            }
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     fn fuzz(count: &str) -> Result<ExitCode, String> {

@@ -126,12 +126,12 @@ fn site() -> (Server, Rc<Cell<usize>>) {
             7 => {}
             9 => {
                 res.set_status(404);
-                res.end_bytes("nothing here");
+                res.end("nothing here");
             }
             _ => drop(set_timeout(5, move || {
                 let next = [2 * page + 1, 2 * page + 2].into_iter().filter(|n| *n < 40);
                 let next = next.map(|n| format!("<a href=\"/{n}\">{n}</a>\n"));
-                res.end_bytes(format!(
+                res.end(format!(
                     "<h1>Page {page}</h1>\n{}",
                     next.collect::<String>()
                 ));

@@ -38,8 +38,8 @@ fn main() -> Exit<()> {
             call(async move {
                 let (status, body) = route(&notes, &req).await.unwrap_or_else(|error| error);
                 res.set_status(status);
-                res.set_header("Content-Type", "application/json").unwrap();
-                res.end_bytes(format!("{body}\n"));
+                res.set_header("Content-Type", "application/json");
+                res.end(format!("{body}\n"));
             });
         });
         let is_demo = address.is_none();
@@ -115,9 +115,9 @@ async fn demo(server: Server) -> Result<(), Error> {
     ];
     for (method, path, body) in requests {
         let options = RequestOptions::new(server.address().expect("it listens"));
-        let request = http::request(options.method(method).path(path))?;
+        let request = http::try_request(options.method(method).path(path))?;
         let response = once(&request, RESPONSE);
-        request.end_bytes(body);
+        request.end(body);
         let response = response.await?;
         let text = response.readable().to_array().await?.concat();
         let status = response.status_code().expect("an answer has a status");

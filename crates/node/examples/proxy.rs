@@ -70,14 +70,14 @@ fn forward(agent: &Agent, upstream: SocketAddr, req: &IncomingMessage, res: &Ser
         .path(req.url())
         .raw_headers(headers)
         .agent(agent);
-    let onward = match http::request(options) {
+    let onward = match http::try_request(options) {
         Ok(onward) => onward,
         Err(error) => return refuse(res, 400, &error),
     };
     let answered = res.clone();
     onward.on_response(move |answer| {
         let status = answer.status_code().expect("an answer has a status");
-        let head = answered.write_head_with(status, answer.status_message(), end_to_end(answer));
+        let head = answered.try_write_head(status, answer.status_message(), end_to_end(answer));
         match head {
             // Backpressure reaches the upstream: it is read as fast as the client takes the bytes.
             Ok(()) => pipeline(answer.readable())
@@ -108,7 +108,7 @@ fn refuse(res: &ServerResponse, status: u16, error: &Error) {
         return res.destroy(None);
     }
     res.set_status(status);
-    res.end_bytes(format!("{status}\n"));
+    res.end(format!("{status}\n"));
 }
 
 /// Sends requests through a proxy to an upstream that counts its connections.
@@ -130,9 +130,9 @@ async fn demo() -> Result<(), Error> {
         let options = RequestOptions::new(proxy.address().expect("it listens"))
             .method("POST")
             .path(format!("/{number}"));
-        let request = http::request(options)?;
+        let request = http::try_request(options)?;
         let response = once(&request, RESPONSE);
-        request.end_bytes(format!("body {number}"));
+        request.end(format!("body {number}"));
         let body = response.await?.readable().to_array().await?.concat();
         println!("{}", String::from_utf8_lossy(&body));
     }

@@ -51,7 +51,7 @@ impl Channel {
             ("Content-Type", "text/event-stream"),
             ("Cache-Control", "no-cache"),
         ];
-        res.write_head_with(200, None, headers).unwrap();
+        res.write_head(200, headers);
         res.flush_headers();
         let last = req.headers().get("last-event-id");
         let last = last.and_then(|id| id.parse().ok()).unwrap_or(0);
@@ -85,7 +85,7 @@ fn main() -> Exit<()> {
             "/events" => channel.subscribe(req, res),
             _ => {
                 res.set_status(404);
-                res.end();
+                res.end(());
             }
         });
         // The clock stops with the server.
@@ -107,7 +107,7 @@ async fn demo(server: Server) -> Result<(), Error> {
     let mut last = "0".to_owned();
     for visit in 1..=2 {
         let options = RequestOptions::new(server.address().expect("it listens")).path("/events");
-        let request = http::get(options.header("Last-Event-ID", &*last))?;
+        let request = http::get(options.header("Last-Event-ID", &*last));
         let response = once(&request, RESPONSE).await?;
         let kind = response.headers().get("content-type").unwrap_or_default();
         println!("visit {visit}: {kind}, after event {last}");

@@ -36,8 +36,8 @@ fn main() -> Exit<()> {
     run(async move {
         let server = http::create_server(|_, res| {
             res.set_status(426);
-            res.set_header("Upgrade", "websocket").unwrap();
-            res.end_bytes("This is a WebSocket.\n");
+            res.set_header("Upgrade", "websocket");
+            res.end("This is a WebSocket.\n");
         });
         server.on(UPGRADE, accept);
         let is_demo = address.is_none();
@@ -66,7 +66,7 @@ fn accept(handover: &Handover) {
         .is_some_and(|name| name.eq_ignore_ascii_case("websocket"));
     let (Some(key), true, Some("13")) = (key, is_websocket, headers.get("sec-websocket-version"))
     else {
-        return socket.end_chunk("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+        return socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     };
     socket.write(format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -77,7 +77,7 @@ fn accept(handover: &Handover) {
     on_frames(handover, true, |socket, frame| match frame.opcode & !FIN {
         PING => _ = socket.write(encode(FIN | PONG, &frame.payload, None)),
         PONG => {}
-        CLOSE => socket.end_chunk(encode(FIN | CLOSE, &frame.payload, None)),
+        CLOSE => socket.end(encode(FIN | CLOSE, &frame.payload, None)),
         // A fragmented message is echoed frame by frame.
         _ => _ = socket.write(encode(frame.opcode, &frame.payload, None)),
     });
@@ -102,7 +102,7 @@ fn on_frames(handover: &Handover, is_server: bool, listener: impl Fn(&Socket, Fr
                 Ok(None) => return,
                 Err(status) => {
                     let bytes = encode(FIN | CLOSE, &status.to_be_bytes(), None);
-                    return socket.end_chunk(bytes);
+                    return socket.end(bytes);
                 }
             }
         }
@@ -178,7 +178,7 @@ fn encode(opcode: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
 fn demo(server: &Server) {
     // A real client takes random bytes for the key and for each mask.
     let (key, mask) = (BASE64.encode(*b"the sample nonce"), Some([1, 2, 3, 4]));
-    let request = http::request(
+    let request = http::try_request(
         RequestOptions::new(server.address().unwrap())
             .header("Connection", "Upgrade")
             .header("Upgrade", "websocket")
@@ -210,10 +210,10 @@ fn demo(server: &Server) {
             };
             println!("{kind} of {} bytes", frame.payload.len());
             if kind == "close" {
-                socket.end();
+                socket.end(());
                 server.close();
             }
         });
     });
-    request.end();
+    request.end(());
 }

@@ -201,7 +201,7 @@ async fn run(pieces: &[Vec<u8>]) -> Map<String, Value> {
     if !log.is_over.get() {
         let before = log.received.borrow().len();
         log.has_ended.set(true);
-        client.end();
+        client.end(());
         for _ in 0..100 {
             if log.is_over.get() {
                 break;
@@ -271,7 +271,7 @@ fn handle(log: &Log, request: &IncomingMessage, response: &ServerResponse) {
         seen["ended"] = json!(true);
         seen["trailers"] = json!(flat(request.raw_trailers()));
         drop(seen);
-        response.end_bytes("ok");
+        response.end("ok");
     });
 }
 

@@ -180,7 +180,7 @@ fn serve(peer: &Socket, case: &Rc<Value>, state: &Rc<State>) {
             answer(&peer, &case, &state).await;
             is_answering.set(false);
             match case["then"].as_str() {
-                Some("end") => peer.end(),
+                Some("end") => peer.end(()),
                 Some("reset") => peer.reset_and_destroy(),
                 _ => {}
             }
@@ -275,7 +275,7 @@ impl Exchange {
         if !headers.is_empty() {
             options = options.raw_headers(headers);
         }
-        let request = http::request(options)?;
+        let request = http::try_request(options)?;
         self.request.replace(Some(request.clone()));
         self.listen(&request);
         self.act("now");
@@ -288,8 +288,8 @@ impl Exchange {
             request.flush_headers();
         }
         match last {
-            Some(piece) => request.end_bytes(piece),
-            None => request.end(),
+            Some(piece) => request.end(piece),
+            None => request.end(()),
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl Exchange {
             }
             (Some("endSocket"), _) => {
                 if let Some(socket) = request.socket() {
-                    socket.end();
+                    socket.end(());
                 }
             }
             _ => {}

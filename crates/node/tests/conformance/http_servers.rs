@@ -124,7 +124,7 @@ async fn talk(case: &Value, state: &Rc<State>, pause: Duration) -> (String, bool
     let gone = is_gone.clone();
     peer.on_this(END, move |peer, ()| {
         gone.set(true);
-        peer.end();
+        peer.end(());
     });
     let gone = is_gone.clone();
     peer.on(ERROR, move |_| gone.set(true));
@@ -141,10 +141,10 @@ async fn talk(case: &Value, state: &Rc<State>, pause: Duration) -> (String, bool
     state.log("peer");
     match case["then"].as_str() {
         Some("destroy") => peer.destroy(None),
-        Some("end") => peer.end(),
+        Some("end") => peer.end(()),
         _ => {
             pause().await;
-            peer.end();
+            peer.end(());
         }
     }
     pause().await;
@@ -302,20 +302,21 @@ impl Handling {
                 let has_room = res.write("y".repeat(20_000));
                 self.log(&format!("big {has_room}"));
             }
-            "end" if text(1).is_empty() => res.end(),
-            "end" => res.end_bytes(text(1)),
-            "endCallback" => res.end_bytes_with("cb", self.tells("ended")),
+            "end" if text(1).is_empty() => res.end(()),
+            "end" => res.end(text(1)),
+            "endCallback" => res.end_with("cb", self.tells("ended")),
             "sized" => {
-                res.set_header("Content-Length", 3).expect("a panic");
-                res.end_bytes("abc");
+                res.try_set_header("Content-Length", 3).expect("a panic");
+                res.end("abc");
             }
-            "setHeader" => res.set_header(text(1), text(2))?,
+            "setHeader" => res.try_set_header(text(1), text(2))?,
             "appendHeader" => res.append_header(text(1), text(2))?,
             "removeHeader" => res.remove_header(text(1))?,
-            "writeHead" if text(2).is_empty() => res.write_head(status)?,
-            "writeHead" => res.write_head_with(status, None, [(text(2), text(3))])?,
+            "writeHead" if text(2).is_empty() => res.try_write_head(status, None, ())?,
+            "writeHead" => res.try_write_head(status, None, [(text(2), text(3))])?,
             "flushHeaders" => res.flush_headers(),
             "cork" => res.cork(),
+            "uncork" if res.corked() == 0 => {}
             "uncork" => res.uncork(),
             "addTrailers" => res.add_trailers([(text(1), text(2))])?,
             "writeContinue" => res.write_continue(),

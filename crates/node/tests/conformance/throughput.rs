@@ -53,7 +53,7 @@ impl Queue for Microtasks {
 /// When Node is missing or prints something else.
 pub(crate) fn compare(batches: u32) -> Result<(), String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/throughput.js");
-    let node = Command::new("node")
+    let node = Command::new(crate::fuzz::node())
         .arg(script)
         .arg(batches.to_string())
         .output()
@@ -143,7 +143,7 @@ async fn measure_lines() -> f64 {
             file.write("a short line\n");
         }
         let closed = node::events::once(&file, CLOSE);
-        file.end();
+        file.end(());
         closed.await.expect("the file can be written");
         best = best.min(start.elapsed().as_secs_f64());
     }

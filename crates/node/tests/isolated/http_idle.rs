@@ -22,7 +22,7 @@ impl Drop for Killed {
 /// Serves until it is killed, and prints its address.
 fn serve_for_ever() {
     run(async {
-        let server = http::create_server(|req, res| res.end_bytes(req.url()));
+        let server = http::create_server(|req, res| res.end(req.url()));
         server.set_keep_alive_timeout(3_600_000);
         server.listen_this(("127.0.0.1", 0), |server| {
             eprintln!("{}", server.address().unwrap());

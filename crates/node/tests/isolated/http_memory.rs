@@ -67,7 +67,7 @@ fn grown(before: usize) -> usize {
 #[test]
 fn an_idle_connection_takes_a_few_kilobytes() {
     const PEERS: usize = 300;
-    let answer = |_: &IncomingMessage, res: &ServerResponse| res.end_bytes("hello");
+    let answer = |_: &IncomingMessage, res: &ServerResponse| res.end("hello");
     let test = "an_idle_connection_takes_a_few_kilobytes";
     measured(test, answer, |server| async move {
         let before = live();
@@ -165,7 +165,7 @@ fn a_pipeline_that_is_not_answered_takes_bounded_memory() {
 
 #[test]
 fn answers_to_a_peer_that_never_reads_take_bounded_memory() {
-    let answer = |_: &IncomingMessage, res: &ServerResponse| res.end_bytes(vec![b'x'; 64 << 10]);
+    let answer = |_: &IncomingMessage, res: &ServerResponse| res.end(vec![b'x'; 64 << 10]);
     let test = "answers_to_a_peer_that_never_reads_take_bounded_memory";
     measured(test, answer, |server| async move {
         let before = live();

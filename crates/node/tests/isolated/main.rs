@@ -19,4 +19,5 @@ mod neighbours_memory;
 mod socket_memory;
 #[cfg(target_os = "linux")]
 mod stderr;
+mod system_memory;
 mod variables;

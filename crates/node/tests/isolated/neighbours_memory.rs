@@ -49,7 +49,7 @@ fn a_child_that_is_killed_frees_what_waits_for_its_stdin() {
                     count.set(count.get() + usize::from(held.pid().is_some()));
                 });
             }
-            stdin.end();
+            stdin.end(());
             phase::check().await;
             if stage == 1 {
                 let open = descriptors();
@@ -300,7 +300,7 @@ fn agents_free_their_sockets_and_the_requests_that_wait() {
     isolated(test, || async {
         let server = http::create_server(|request, response| match request.url() {
             "/silent" => {}
-            _ => response.end_bytes("hello"),
+            _ => response.end("hello"),
         });
         let address = listening(&server).await;
         let number = Cell::new(0);
@@ -309,7 +309,7 @@ fn agents_free_their_sockets_and_the_requests_that_wait() {
             let agent = Agent::builder().keep_alive(true).max_sockets(1).build();
             let get = |path: &str| {
                 let options = RequestOptions::new(address).agent(&agent).path(path);
-                let request = http::get(options).unwrap();
+                let request = http::get(options);
                 let held = request.clone();
                 request.on(ERROR, move |_| drop(held.clone()));
                 request
@@ -487,7 +487,7 @@ fn what_is_dropped_leaves_no_listener_of_a_signal_or_an_emitter() {
                 }
                 _ => {
                     let options = RequestOptions::new(address).signal(&signal);
-                    let request = http::get(options).unwrap();
+                    let request = http::get(options);
                     let closed = closing(&request);
                     request.on(ERROR, |_| ());
                     request.destroy(None);

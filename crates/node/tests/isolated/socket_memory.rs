@@ -68,7 +68,7 @@ fn a_download_that_the_client_leaves_frees_its_response() {
             let (count, ends) = (cancelled.clone(), closed.clone());
             let server = http::create_server(move |_, response| {
                 response.write_with(vec![b'x'; LARGE], counted(&count, "ECANCELED"));
-                response.end_with(counted(&count, "ECANCELED"));
+                response.end_with((), counted(&count, "ECANCELED"));
                 let (ends, held) = (ends.clone(), response.clone());
                 response.on(CLOSE, move |()| {
                     assert!(!held.finished());
@@ -115,7 +115,7 @@ fn an_upload_that_is_destroyed_frees_its_request() {
         leaves_nothing(30, async || {
             begun.set(begun.get() + 1);
             let options = RequestOptions::new(address).method("POST");
-            let request = http::request(options).unwrap();
+            let request = http::request(options);
             let held = request.clone();
             request.on(ERROR, move |_| drop(held.clone()));
             let closed = closing(&request);
@@ -152,7 +152,7 @@ fn a_pending_write_of_a_destroyed_socket_is_cancelled_and_freed() {
                 connected.await.unwrap();
                 client.write_with(vec![b'x'; LARGE], counted(&cancelled, "ECANCELED"));
                 client.write_with("y", counted(&cancelled, "ECANCELED"));
-                client.end_with(counted(&cancelled, "ECANCELED"));
+                client.end_with((), counted(&cancelled, "ECANCELED"));
                 let held = client.clone();
                 client.on(CLOSE, move |()| assert!(held.destroyed()));
                 client.destroy(None);
@@ -179,7 +179,7 @@ fn a_pending_write_of_a_destroyed_tls_socket_is_cancelled_and_freed() {
                 assert!(result.is_err());
                 count.set(count.get() + 1);
             });
-            response.end();
+            response.end(());
         });
         let address = http_listening(&server).await;
         let (context, begun) = (trusting(), Cell::new(0));
@@ -248,7 +248,7 @@ fn a_shutdown_that_waits_for_a_tls_peer_is_cancelled() {
             connected.await.unwrap();
             // The kernel is full: the last record and the goodbye wait behind each other.
             while client.write(vec![b'x'; 64 << 10]) {}
-            client.end_with(counted(&ended, "ECANCELED"));
+            client.end_with((), counted(&ended, "ECANCELED"));
             client.destroy(None);
             closed.await.unwrap();
             assert!(until(|| !accepted.borrow().is_empty()).await);
@@ -266,7 +266,7 @@ fn a_shutdown_that_waits_for_a_tls_peer_is_cancelled() {
 fn requests_that_are_destroyed_without_a_socket_are_freed() {
     let test = "requests_that_are_destroyed_without_a_socket_are_freed";
     isolated(test, || async {
-        let server = http::create_server(|_, response| response.end_bytes("hello"));
+        let server = http::create_server(|_, response| response.end("hello"));
         let address = http_listening(&server).await;
         let narrow = Agent::builder().keep_alive(true).max_sockets(1).build();
         let stages = Cell::new(0);
@@ -277,7 +277,7 @@ fn requests_that_are_destroyed_without_a_socket_are_freed() {
                 _ => narrow.clone(),
             };
             let options = RequestOptions::new(address).agent(&agent);
-            let request = http::request(options).unwrap();
+            let request = http::request(options);
             let closed = closing(&request);
             let held = request.clone();
             request.on(ERROR, move |_| drop(held.clone()));
@@ -285,12 +285,12 @@ fn requests_that_are_destroyed_without_a_socket_are_freed() {
             match number % 5 {
                 0 => request.destroy(None),
                 1 => {
-                    request.end_with(move |_| drop(held));
+                    request.end_with((), move |_| drop(held));
                     request.destroy(None);
                 }
                 2 => {
                     request.destroy(None);
-                    request.end_bytes("late");
+                    request.end("late");
                 }
                 3 => {
                     request.write_with("body", move |_| drop(held));
@@ -298,14 +298,14 @@ fn requests_that_are_destroyed_without_a_socket_are_freed() {
                     phase::check().await;
                 }
                 _ => {
-                    request.end();
+                    request.end(());
                     let response = once(&request, http::RESPONSE).await.unwrap();
                     response.resume();
                 }
             }
             closed.await.unwrap();
             // What is written to a closed request must not hold it.
-            request.end();
+            request.end(());
         };
         leaves_nothing(500, stage).await;
         narrow.destroy();
@@ -342,7 +342,7 @@ fn a_request_that_times_out_leaves_nothing() {
     isolated("a_request_that_times_out_leaves_nothing", || async {
         let (_listener, address) = silent();
         leaves_nothing(20, async || {
-            let request = http::get(RequestOptions::new(address).timeout(50)).unwrap();
+            let request = http::get(RequestOptions::new(address).timeout(50));
             let closed = closing(&request);
             request.on(ERROR, |_| ());
             let held = request.clone();
@@ -431,7 +431,7 @@ fn a_server_that_closes_drops_its_handshakes() {
 fn a_socket_that_connects_again_and_again_is_freed_at_last() {
     let test = "a_socket_that_connects_again_and_again_is_freed_at_last";
     isolated(test, || async {
-        let server = net::create_server(|socket| socket.end_chunk("hello"));
+        let server = net::create_server(|socket| socket.end("hello"));
         let address = listening(&server).await;
         leaves_nothing(30, async || {
             let socket = Socket::new();
@@ -480,8 +480,8 @@ fn responses_that_are_left_at_odd_moments_leave_nothing() {
         let server = http::create_server(|request, response| match request.url() {
             "/silent" => {}
             "/half" => drop(response.write("half")),
-            "/large" => response.end_bytes(vec![b'x'; 1 << 20]),
-            _ => response.end_bytes("hello"),
+            "/large" => response.end(vec![b'x'; 1 << 20]),
+            _ => response.end("hello"),
         });
         let address = http_listening(&server).await;
         let number = Cell::new(0);
@@ -493,7 +493,7 @@ fn responses_that_are_left_at_odd_moments_leave_nothing() {
                 let response = fetch(url).send().await.unwrap();
                 return drop(response);
             }
-            let request = http::get(RequestOptions::new(address).path(format!("/{path}"))).unwrap();
+            let request = http::get(RequestOptions::new(address).path(format!("/{path}")));
             let closed = closing(&request);
             let held = request.clone();
             request.on(ERROR, move |_| drop(held.clone()));

@@ -109,8 +109,13 @@ fn this_crate() -> Command {
     command
 }
 
+/// The command of Node: that of the variable `PHASELOOP_NODE`, or `node`.
+fn node() -> String {
+    env::var("PHASELOOP_NODE").unwrap_or_else(|_| "node".to_owned())
+}
+
 fn has_node() -> bool {
-    let version = StdCommand::new("node")
+    let version = StdCommand::new(node())
         .arg("--version")
         .stdout(StdStdio::null())
         .status();
@@ -204,7 +209,7 @@ fn n106_a_parent_that_is_node_is_talked_to() {
     // `fork` puts the path of a module first, which the test harness takes for one more name to
     // run.
     let script = script.replace("fork('', [", "fork(process.env.CHILD, [");
-    let output = StdCommand::new("node")
+    let output = StdCommand::new(node())
         .args(["-e", &script])
         .env("EXE", env::current_exe().unwrap())
         .env("CHILD", path_of("the_child"))

@@ -58,7 +58,7 @@ async fn failure(server: &Server) -> (String, usize) {
 }
 
 async fn failure_of(options: RequestOptions) -> (String, usize) {
-    let request = http::get(options).unwrap();
+    let request = http::get(options);
     let size = Rc::new(Cell::new(0));
     let (code, on_response) = (Rc::<RefCell<String>>::default(), size.clone());
     let failed = code.clone();
@@ -137,7 +137,7 @@ fn h064_h065_connections_that_end_too_early() {
     for (bytes, size) in stages() {
         let serve = move |socket: &Socket| {
             let bytes = bytes.clone();
-            socket.on_data_this(move |socket, _| socket.end_chunk(bytes.clone()));
+            socket.on_data_this(move |socket, _| socket.end(bytes.clone()));
         };
         with(serve, move |server| async move {
             assert_eq!(failure(&server).await, ("ECONNRESET".to_owned(), size));
@@ -187,7 +187,7 @@ fn h034_an_answer_that_is_not_read_stops_its_server() {
         socket.on_this(DRAIN, move |socket, ()| fill(socket, &more));
     };
     with(endless, |server| async move {
-        let request = http::get(to(&server)).unwrap();
+        let request = http::get(to(&server));
         let response = once(&request, RESPONSE).await.unwrap();
         sleep(1000).await.unwrap();
         let before = sent.get();
@@ -218,7 +218,7 @@ fn h056_an_answer_that_comes_byte_by_byte_is_one_answer() {
         });
     };
     with(drips, |server| async move {
-        let request = http::get(to(&server).timeout(5000)).unwrap();
+        let request = http::get(to(&server).timeout(5000));
         request.on(net::TIMEOUT, |()| panic!("a byte comes each second"));
         let response = once(&request, RESPONSE).await.unwrap();
         let body = response.readable().to_array().await.unwrap();
@@ -242,7 +242,7 @@ fn h069_a_server_that_drips_its_answer_is_given_up_by_the_program() {
         // The timeout of inactivity does not fire, since bytes come; a signal ends the wait.
         let signal = AbortSignal::timeout(60_000);
         let options = to(&server).timeout(5000).signal(&signal);
-        let request = http::get(options).unwrap();
+        let request = http::get(options);
         let timeouts = Rc::new(Cell::new(0));
         let count = timeouts.clone();
         request.on(net::TIMEOUT, move |()| count.set(count.get() + 1));
@@ -268,7 +268,7 @@ fn h072_an_answer_that_was_not_asked_for_is_not_taken_for_the_next_one() {
         let agent = Agent::builder().keep_alive(true).max_sockets(1).build();
         for _ in 0..3 {
             let options = RequestOptions::new(server.address().unwrap()).agent(&agent);
-            let request = http::get(options).unwrap();
+            let request = http::get(options);
             let response = once(&request, RESPONSE).await.unwrap();
             let body = response.readable().to_array().await.unwrap();
             assert_eq!(body.concat(), b"ok");

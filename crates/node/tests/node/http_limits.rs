@@ -69,9 +69,9 @@ fn h039_what_exceeds_a_limit_is_refused_however_it_is_cut() {
         req.on(ERROR, |_| ());
         let res = res.clone();
         if req.url() == "/last" {
-            return res.end_bytes("/last");
+            return res.end("/last");
         }
-        req.on(END, move |()| res.end_bytes("end"));
+        req.on(END, move |()| res.end("end"));
         req.resume();
     };
     with(
@@ -129,8 +129,8 @@ fn h004_many_chunks_of_one_byte_are_one_body() {
         req.on_data(move |bytes| count.set(count.get() + bytes.len()));
         let url = req.url().to_owned();
         req.on(END, move |()| match &*url {
-            "/last" => res.end_bytes("/last"),
-            _ => res.end_bytes(size.get().to_string()),
+            "/last" => res.end("/last"),
+            _ => res.end(size.get().to_string()),
         });
     };
     with(
@@ -151,7 +151,7 @@ fn a_declared_length_allocates_nothing() {
         req.on(ERROR, |_| ());
         req.resume();
         if req.url() == "/last" {
-            res.end_bytes("/last");
+            res.end("/last");
         }
     };
     with(
@@ -166,7 +166,7 @@ fn a_declared_length_allocates_nothing() {
                 sleep(10).await.unwrap();
                 assert_eq!((peer.text(), server.connections()), (String::new(), 1));
                 // The body is cut.
-                peer.socket.end();
+                peer.socket.end(());
                 assert_eq!(peer.rest().await, BAD_REQUEST);
             }
         },
@@ -185,14 +185,14 @@ fn h013_a_long_head_is_read_by_name() {
             }
             for n in 0..200 {
                 let name = format!("{}-{}", if n < 100 { "R" } else { "r" }, n % 100);
-                response.set_header(name, n).unwrap();
+                response.set_header(name, n);
             }
             for n in 0..50 {
                 response.remove_header(&format!("R-{n}")).unwrap();
             }
             assert!(response.get_header("R-49").is_none());
             assert_eq!(response.get_header("R-50").unwrap(), "150");
-            response.end_bytes(request.url());
+            response.end(request.url());
         })
     };
     with(server, |server| async move {

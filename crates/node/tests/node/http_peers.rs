@@ -23,15 +23,15 @@ fn describe(req: &IncomingMessage, res: &ServerResponse) {
         let text = format!("{} {} {}\n", req.method(), req.url(), size.get());
         let res = res.clone();
         match req.url() {
-            "/slow" => drop(set_timeout(20, move || res.end_bytes(text))),
+            "/slow" => drop(set_timeout(20, move || res.end(text))),
             "/trailer" => {
-                res.set_header("Trailer", "X-Size").unwrap();
+                res.set_header("Trailer", "X-Size");
                 res.write(text);
                 res.add_trailers([("X-Size", size.get().to_string())])
                     .unwrap();
-                res.end();
+                res.end(());
             }
-            _ => res.end_bytes(text),
+            _ => res.end(text),
         }
     });
 }
@@ -193,12 +193,12 @@ server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 
 /// Sends a request in pieces. Returns the status, the text, and the trailer `X-Size`.
 async fn ask(options: RequestOptions, pieces: &[&str]) -> (u16, String, String) {
-    let request = http::request(options).unwrap();
+    let request = http::request(options);
     let response = once(&request, RESPONSE);
     for piece in pieces {
         request.write(*piece);
     }
-    request.end();
+    request.end(());
     let response = response.await.unwrap();
     let body = response.readable().to_array().await.unwrap().concat();
     let size = response.trailers().get("x-size").unwrap_or_default();
@@ -234,11 +234,11 @@ fn node_s_server_understands_the_client_and_its_kept_connection() {
         let request = to("POST", "/c")
             .header("Expect", "100-continue")
             .header("Content-Length", 1);
-        let request = http::request(request).unwrap();
+        let request = http::request(request);
         let (count, response) = (opened.clone(), once(&request, RESPONSE));
         request.on_this(CONTINUE, move |request, ()| {
             count.set(count.get() + 1);
-            request.end_bytes("x");
+            request.end("x");
         });
         let body = response.await.unwrap().readable().to_array().await;
         assert_eq!(body.unwrap().concat(), b"POST /c 1 undefined");
@@ -256,13 +256,13 @@ fn the_client_notices_that_node_s_server_cuts_and_gives_up_waiting_for_it() {
     let port: u16 = port.parse().unwrap();
     let exit = run(async move {
         let to = |path: &str| RequestOptions::new(("127.0.0.1", port)).path(path);
-        let cut = http::get(to("/cut")).unwrap();
+        let cut = http::get(to("/cut"));
         let response = once(&cut, RESPONSE).await.unwrap();
         let error = response.readable().to_array().await.unwrap_err();
         assert_eq!(error.code(), Some("ECONNRESET"));
 
         let controller = AbortController::new();
-        let never = http::get(to("/never").signal(&controller.signal())).unwrap();
+        let never = http::get(to("/never").signal(&controller.signal()));
         let failed = once(&never, ERROR);
         set_timeout(50, move || controller.abort());
         // An awaited 'error' is a value, not a failure of the wait.

@@ -62,7 +62,7 @@ fn listeners_that_are_given_their_server_and_sockets_keep_neither() {
             client.on_data_this(move |client, bytes| {
                 assert_eq!(bytes, b"through");
                 drop(on_client.clone());
-                client.end();
+                client.end(());
             });
             drop(at_listen);
         });
@@ -99,7 +99,7 @@ fn n096_what_is_written_before_the_connection_waits_for_it() {
         let (said, this) = (log.clone(), client.clone());
         client.on_data(move |bytes| {
             said.say(String::from_utf8_lossy(bytes));
-            this.end();
+            this.end(());
         });
     });
     // The write has waited among the listeners of 'connect', and was there first.
@@ -206,7 +206,7 @@ fn n096_a_socket_that_ends_finishes_ends_and_closes() {
             client.on(event, move |()| said.say(name));
         }
         client.resume();
-        client.end_chunk("bye");
+        client.end("bye");
     });
     assert_eq!(log, "finish end close");
 }
@@ -310,7 +310,7 @@ fn a_large_transfer_goes_through_pipes_with_backpressure() {
                 client.write(vec![7; SIZE / 20]);
             }
             assert!(client.writable().need_drain());
-            client.end();
+            client.end(());
             let server = listening.clone();
             client.on(CLOSE, move |()| server.close());
         });
@@ -323,7 +323,7 @@ fn a_socket_can_be_piped_and_awaited() {
     let log = with_client(|client, log| {
         let (client, said) = (client.clone(), log.clone());
         client.write("x");
-        client.end();
+        client.end(());
         let text = Rc::new(RefCell::new(Vec::new()));
         let sink = text.clone();
         let sink = phaseloop_node::stream::Writable::bytes(move |bytes: Vec<u8>, done| {
@@ -388,7 +388,7 @@ fn n090_files_call_back_with_node_s_codes() {
             fs::promises::read_file(&two).await.unwrap(),
             b"hello, world"
         );
-        assert_eq!(fs::promises::stat(&two).await.unwrap().len(), 12);
+        assert_eq!(fs::promises::stat(&two).await.unwrap().size(), 12);
         fs::promises::unlink(&one).await.unwrap();
         fs::promises::rename(&two, &one).await.unwrap();
         assert_eq!(fs::promises::readdir(&directory).await.unwrap(), ["one"]);
@@ -560,7 +560,7 @@ fn n102_a_child_reads_its_input_and_can_be_killed() {
         let output = said.clone();
         let stdout = cat.stdout().unwrap();
         stdout.on_data(move |bytes| output.say(String::from_utf8_lossy(bytes)));
-        cat.stdin().unwrap().end_chunk("through");
+        cat.stdin().unwrap().end("through");
         let asleep = spawn("sleep", ["60"]);
         let killed = said.clone();
         asleep.on(EXIT, move |exit| killed.say(exit.signal.unwrap()));
@@ -626,7 +626,7 @@ fn a_bare_port_is_listened_to_on_both_families() {
     let log = Log::default();
     let said = log.clone();
     let exit = run(async move {
-        let server = net::create_server(|socket| socket.end());
+        let server = net::create_server(|socket| socket.end(()));
         server.listen(0);
         once(server.emitter(), LISTENING).await.unwrap();
         let port = server.address().unwrap().port();

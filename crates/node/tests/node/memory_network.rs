@@ -19,7 +19,7 @@ fn nodes_sockets_run_in_memory() {
         let log = seen.clone();
         let server = node::net::create_server(move |socket| {
             log.borrow_mut().push("connection".to_owned());
-            socket.end_chunk("hello");
+            socket.end("hello");
         });
         server.listen("127.0.0.1:80".parse::<std::net::SocketAddr>().unwrap());
         sleep(Duration::from_millis(10)).await;

@@ -91,11 +91,12 @@ fn n083_exit_stops_everything_wherever_it_is_called() {
                 time::sleep(ms(1)).await;
                 leave(&trace)
             });
-            promise.then_or(move |_: Result<(), _>| after.log("after"));
+            promise.then_result(move |_: Result<(), _>| after.log("after"));
         }),
         ("async function, first segment", |trace| {
             let after = trace.clone();
-            call(async move { leave(&trace) }).then_or(move |_: Result<(), _>| after.log("after"));
+            call(async move { leave(&trace) })
+                .then_result(move |_: Result<(), _>| after.log("after"));
         }),
     ];
     for (name, program) in places {
@@ -257,8 +258,8 @@ fn what_nobody_catches_is_told() {
         assert_eq!(rejected.code(), 1);
     });
     if let Some(errors) = errors {
-        assert!(errors.contains("uncaught: thrown text"), "{errors}");
-        let text = "unhandled rejection: rejected text";
+        assert!(errors.contains("uncaught: Error: thrown text"), "{errors}");
+        let text = "unhandled rejection: Error: rejected text";
         assert!(errors.contains(text), "{errors}");
     }
 }
@@ -450,7 +451,7 @@ fn a_panic_that_no_listener_hears_is_reported() {
             "in the listener",
             "in a task",
             "in a program without listeners",
-            "uncaught: an unheard error",
+            "uncaught: Error: an unheard error",
         ] {
             assert!(errors.contains(text), "{text}: {errors}");
         }

@@ -43,7 +43,7 @@ fn values_and_reasons_go_down_the_chain() {
         trace.log(inner.await.unwrap());
         let rejected_inner = Promise::resolved(1).and_then(|_| failed("inner"));
         trace.log(rejected_inner.await.unwrap_err());
-        let either = failed("e").then_or(|result| result.is_err());
+        let either = failed("e").then_result(|result| result.is_err());
         trace.log(either.await.unwrap());
         trace.log(failed("kept").finally(|| ()).await.unwrap_err());
         let replaced = Promise::resolved(1).finally(|| throw("by-finally"));

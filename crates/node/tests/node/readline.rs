@@ -96,7 +96,7 @@ fn h111_a_line_feed_after_the_delay_ends_a_line_of_its_own() {
             }
             log.watch(&rl);
             input.writable().write("a\r");
-            set_timeout(wait, move || input.writable().end_chunk("\nb\n"));
+            set_timeout(wait, move || input.writable().end("\nb\n"));
         })
     };
     let (one, two) = (r#""a" "b" pause close"#, r#""a" "" "b" pause close"#);

@@ -27,9 +27,9 @@ fn report_of_requests() -> String {
             let address = server.address().unwrap();
             let agent = Agent::builder().timeout(9000).build();
             let options = RequestOptions::new(address).agent(&agent);
-            let request = http::request(options).unwrap();
+            let request = http::request(options);
             request.on(ERROR, |_| ());
-            request.end();
+            request.end(());
             drop(fetch(format!("http://{address}/")).send());
         });
     });

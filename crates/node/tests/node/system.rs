@@ -1,5 +1,5 @@
 //! What a program has of its system: files as streams, standard streams, signals, programs that are
-//! run to their end, errors in Node's words. Traces and texts are those that Node 20 prints for the
+//! run to their end, errors in Node's words. Traces and texts are those that Node prints for the
 //! same programs.
 
 use crate::util::child::in_child;
@@ -75,7 +75,7 @@ fn n142_a_write_stream_opens_writes_finishes_and_closes() {
         let said = log.clone();
         w.write_with(b"hello ".to_vec(), move |_| said.say("cb1"));
         let said = log.clone();
-        w.end_chunk_with(b"world".to_vec(), move |_| said.say("end-cb"));
+        w.end_with(b"world".to_vec(), move |_| said.say("end-cb"));
         next_tick(log.later("tick"));
     });
     assert_eq!(seen, "tick open ready cb1 end-cb finish close");
@@ -86,7 +86,7 @@ fn n142_a_write_stream_opens_writes_finishes_and_closes() {
     };
     run(async {
         let w = fs::create_write_stream_with(&path, append);
-        w.end_chunk(b"!".to_vec());
+        w.end(b"!".to_vec());
     });
     assert_eq!(std::fs::read(&path).unwrap(), b"hello world!");
     std::fs::remove_file(&path).unwrap();
@@ -139,7 +139,7 @@ fn n142_file_streams_have_the_options_of_nodes_and_count_their_bytes() {
             said.say(format!("open-{}", this.bytes_written()))
         });
         let (said, this) = (log.clone(), w.clone());
-        w.end_chunk_with("e", move |_| {
+        w.end_with("e", move |_| {
             said.say(format!("ended-{}", this.bytes_written()))
         });
         w.on(CLOSE, move |()| {
@@ -164,7 +164,7 @@ fn n142_file_streams_have_the_options_of_nodes_and_count_their_bytes() {
     });
     assert_eq!(
         seen,
-        "16384-0 true-0 open-0 ended-5 012abcde89 2ab-3 cde-6 8-7 end-7"
+        "65536-0 true-0 open-0 ended-5 012abcde89 2ab-3 cde-6 8-7 end-7"
     );
     std::fs::remove_file(&path).unwrap();
 }
@@ -196,7 +196,7 @@ fn n142_the_flags_of_file_streams_are_those_of_open() {
                 flush: true,
                 ..Default::default()
             };
-            fs::create_write_stream_with(&file, append).end_chunk("ZZ");
+            fs::create_write_stream_with(&file, append).end("ZZ");
             let makes = ReadStreamOptions {
                 flags: "w+".into(),
                 ..Default::default()
@@ -463,7 +463,7 @@ fn n117_events_of_sockets_servers_and_children_are_awaited() {
         let mut connections = events::on(&server, CONNECTION);
         let client = net::connect(server.address().unwrap());
         let accepted = connections.next().await.unwrap().unwrap();
-        accepted.end();
+        accepted.end(());
         client.resume();
         events::once(&client, CLOSE).await.unwrap();
         server.close();
@@ -542,7 +542,7 @@ fn errors_are_in_nodes_words() {
         let sink = || Writable::bytes(|_: Vec<u8>, done| done.ok()).build();
         let ended = sink();
         ended.on(ERROR, say("after end"));
-        ended.end();
+        ended.end(());
         ended.write(Vec::new());
         let destroyed = sink();
         destroyed.destroy(None);

@@ -193,7 +193,7 @@ fn what_is_awaited_of_a_stream_is_named() {
 
 #[test]
 fn a_wait_that_is_over_is_not_named() {
-    let unknown = ["└ something else (a channel, a lock, another thread)"];
+    let unknown = ["└ something else (another crate's channel or lock, another thread)"];
     let (tree, _) = below(async {
         Promise::resolved(()).await.unwrap();
         let (deferred, emitter) = (Deferred::new(), EventEmitter::new());

@@ -85,7 +85,7 @@ fn a_path_of_a_socket_is_a_named_pipe() {
         let this = client.clone();
         client.on_data(move |bytes| {
             text.push(String::from_utf8_lossy(bytes).into_owned());
-            this.end();
+            this.end(());
         });
         let ended = told.clone();
         client.on(END, move |()| ended.push("client ended"));

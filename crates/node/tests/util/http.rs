@@ -55,7 +55,7 @@ pub(crate) fn with_any<F>(
 
 /// A server that answers each request with its URL.
 pub(crate) fn plain() -> Server {
-    http::create_server(|req, res| res.end_bytes(req.url()))
+    http::create_server(|req, res| res.end(req.url()))
 }
 
 /// One end of a connection that speaks bytes.

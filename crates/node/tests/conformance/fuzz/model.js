@@ -1,5 +1,5 @@
 'use strict';
-// Executable model of Node 20 ordering (rules N… of tests/NODE.md).
+// Executable model of Node 26 ordering (rules N… of tests/NODE.md).
 //
 // It interprets the program format of FORMAT.md on a *virtual* clock. It is
 // used (a) by gen.js, to reject programs whose order depends on machine noise,
@@ -293,7 +293,8 @@ class Sim {
     while (this.uvTimer.active && this.uvTimer.at <= this.loopTime) {
       this.uvTimer.active = false;
       this.uvTimerFired();
-      if (this.mut.has('timersOnce')) break;
+      // What has become due meanwhile waits for the next turn (N47).
+      if (!this.mut.has('timersReentered')) break;
     }
   }
 
@@ -346,9 +347,8 @@ class Sim {
     this.immOutstanding = false;
   }
   phaseCheck() {
-    // Every check phase opens with an (empty) callback scope of its own. Its
-    // drain is visible only if an uncaught throw left ticks behind.
-    this.closeScope();
+    // What an uncaught throw left in the lanes waits for a callback (N66).
+    if (this.mut.has('checkDrains')) this.closeScope();
     if (this.immCount === 0) return;
     do {
       this.scope(() => this.processImmediates());

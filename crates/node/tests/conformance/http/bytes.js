@@ -1,5 +1,5 @@
 'use strict';
-// Records raw requests.   node bytes.js CASES.jsonl > OUT.jsonl
+// Records raw requests.   node bytes.js --again CASES.jsonl > OUT.jsonl
 // A line of CASES has `name` and `send`; ../http.rs explains what is recorded.
 const fs = require('fs'), http = require('http'), net = require('net');
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -54,7 +54,7 @@ async function record({ name, send }) {
 }
 
 (async () => {
-  const cases = fs.readFileSync(process.argv[2], 'utf8').split('\n').filter((line) => line.trim()).map((line) => JSON.parse(line));
+  const cases = fs.readFileSync(process.argv[3], 'utf8').split('\n').filter((line) => line.trim()).map((line) => JSON.parse(line));
   const results = new Array(cases.length);
   let next = 0;
   const lane = async () => { for (let i = next++; i < cases.length; i = next++) results[i] = await record(cases[i]); };

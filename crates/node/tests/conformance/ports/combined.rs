@@ -195,7 +195,7 @@ async fn destroy_while_writing() {
     for (c, label) in [("a", "cb-a"), ("b", "cb-b"), ("c", "cb-c")] {
         w.write_with(c.to_owned(), ended(label, code));
     }
-    w.end_with(ended("end-cb", code));
+    w.end_with((), ended("end-cb", code));
     next_tick(move || {
         log("tick");
         w.destroy(None);
@@ -312,7 +312,7 @@ async fn transform_flush_error() {
     t.readable().on_data(|d: &String| log(format!("data-{d}")));
     t.writable().write_with("a", done("cb-a"));
     let end = ended("end-cb", Error::to_string);
-    t.writable().end_chunk_with("b", end);
+    t.writable().end_with("b", end);
     next_tick(say("tick"));
     set_immediate(say("immediate"));
 }
@@ -342,7 +342,7 @@ async fn cork() {
         log("uncorked");
         write(&w, "c");
         write(&w, "d");
-        w.end();
+        w.end(());
     });
 }
 
@@ -425,7 +425,7 @@ async fn file_streams() {
     let w = fs::create_write_stream(scratch("f"));
     tell(&w, "w", [OPEN, READY, FINISH, CLOSE]);
     w.write_with(b"hello ", done("cb"));
-    w.end_chunk_with(b"world", done("end-cb"));
+    w.end_with(b"world", done("end-cb"));
     w.on(CLOSE, |()| {
         let options = ReadStreamOptions {
             high_water_mark: 8,
@@ -447,7 +447,7 @@ async fn both_ends_of_a_socket() {
     server.on_this(net::CONNECTION, |server, s| {
         s.on_data_this(|s, d| {
             log(format!("s-data-{}", text(d)));
-            s.end_chunk_with("bye", done("s-end-cb"));
+            s.end_with("bye", done("s-end-cb"));
         });
         s.on(END, says("s-end"));
         s.on(FINISH, says("s-finish"));
@@ -579,7 +579,7 @@ fn count<T: Clone + 'static>(p: &Promise<T>, label: &'static str, text: fn(T) ->
             n.set(n.get() + 1);
         }
     });
-    p.then_or(move |result| {
+    p.then_result(move |result| {
         let n = rounds.get();
         match result {
             Ok(value) => log(format!("{label}-{}@{n}", text(value))),
@@ -714,7 +714,7 @@ async fn child_streams() {
     stdin.write_with("hello\n", done("written"));
     stdout.on_data(move |d| {
         log(format!("data-{}", text(d)));
-        stdin.end();
+        stdin.end(());
     });
     stdout.on(END, says("out-end"));
     c.on_this(CLOSE, |c, ()| {
@@ -805,7 +805,7 @@ async fn socket_timeout() {
             next_tick(say("tick"));
             match count.get() {
                 n @ ..3 => _ = c.write(format!("w{n}")),
-                _ => c.end(),
+                _ => c.end(()),
             }
         });
         c.on(CLOSE, says("c-close"));

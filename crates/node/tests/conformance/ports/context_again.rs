@@ -264,7 +264,7 @@ async fn stream_faults() {
             });
         });
         run("c", || w.write_with("c", |_| at("c")));
-        set_immediate(move || run("end", || w.end_with(|_| at("ended"))));
+        set_immediate(move || run("end", || w.end_with((), |_| at("ended"))));
     }
 
     let r = run("r", || {

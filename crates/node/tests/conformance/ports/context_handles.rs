@@ -48,7 +48,7 @@ async fn requests() {
                 let answer = s.clone();
                 q.on(END, move |()| {
                     at("end");
-                    answer.end_bytes_with(body.take(), |_| at("sent"));
+                    answer.end_with(body.take(), |_| at("sent"));
                 });
                 s.on(FINISH, |()| at("finish"));
                 s.on(CLOSE, |()| at("close"));
@@ -65,7 +65,7 @@ async fn requests() {
                 .method("POST")
                 .agent(agent);
             let next = Cell::new(Some(next));
-            let q = http::request(options).unwrap();
+            let q = http::request(options);
             q.once(RESPONSE, move |s| {
                 at("response");
                 s.on_data(|d| at(format!("body-{}", text(d))));
@@ -78,7 +78,7 @@ async fn requests() {
             });
             q.on(SOCKET, |_| at("socket"));
             q.on(FINISH, |()| at("asked"));
-            q.end_bytes(format!("x{n}"));
+            q.end(format!("x{n}"));
         });
     }
 
@@ -159,7 +159,7 @@ async fn files() {
         });
         run("w1", || w.write_with("one", |_| at("written-1")));
         run("w2", || w.write_with("two", |_| at("written-2")));
-        run("ender", || w.end());
+        run("ender", || w.end(()));
     });
 }
 
@@ -186,7 +186,7 @@ async fn children() {
     });
     set_timeout(20, move || {
         run("writer", || {
-            c.stdin().unwrap().end_chunk_with("hi", |_| at("written"));
+            c.stdin().unwrap().end_with("hi", |_| at("written"));
         });
     });
 }
@@ -296,7 +296,7 @@ async fn pipes() {
     w.on(FINISH, |()| at("finish"));
     run("one", || t.writable().write("1"));
     run("two", || t.writable().write("2"));
-    run("three", || t.writable().end_chunk("3"));
+    run("three", || t.writable().end("3"));
     finished(&w).then(|_| {
         at("finished");
         exit(next);
@@ -379,7 +379,7 @@ async fn lines() {
             })
         });
         run("w3", || input.writable().write("x\n"));
-        set_immediate(move || run("w4", || input.writable().end_chunk("y\n")));
+        set_immediate(move || run("w4", || input.writable().end("y\n")));
     }
 
     let input = run("input", Transform::<Vec<u8>, Vec<u8>>::pass_through);
@@ -397,7 +397,7 @@ async fn lines() {
     run("w1", || input.writable().write("a\nb\n"));
     set_immediate(move || {
         run("w2", || input.writable().write("c\n"));
-        set_immediate(move || run("ender", || input.writable().end()));
+        set_immediate(move || run("ender", || input.writable().end(())));
     });
 }
 
@@ -414,7 +414,7 @@ async fn socket_ends() {
     }
 
     fn paused() {
-        let server = net::create_server(|s| run("sender", || s.end_chunk("a")));
+        let server = net::create_server(|s| run("sender", || s.end("a")));
         run("lst", || {
             server.listen_this(("127.0.0.1", 0), |server| {
                 let c = run("c2", || net::connect(server.address().unwrap()));

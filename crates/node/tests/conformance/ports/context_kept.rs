@@ -143,7 +143,7 @@ async fn requests() {
                 .method("POST")
                 .agent(agent);
             let next = Cell::new(Some(next));
-            let req = http::request(options).unwrap();
+            let req = http::request(options);
             req.once(RESPONSE, move |res| {
                 at("response");
                 enter(&format!("res-{s}"));
@@ -163,7 +163,7 @@ async fn requests() {
             req.write("a");
             set_timeout(30, move || {
                 at("ender");
-                req.end_bytes("b");
+                req.end("b");
             });
         });
     }
@@ -185,7 +185,7 @@ async fn requests() {
             let answer = answer.clone();
             set_timeout(5, move || {
                 at("timer");
-                answer.end_bytes_with("x", |_| at("sent"));
+                answer.end_with("x", |_| at("sent"));
             });
         });
         res.on(FINISH, |()| at("finish"));
@@ -226,7 +226,7 @@ async fn sockets() {
             if m.get() < 3 {
                 socket.write((m.get() + 1).to_string());
             } else {
-                run("ender", || socket.end());
+                run("ender", || socket.end(()));
             }
         });
         c.on(END, |()| at("c-end"));
@@ -262,7 +262,7 @@ async fn sockets() {
             s.on_this(END, |s, ()| {
                 at("srv-end");
                 enter("srv-end");
-                s.end();
+                s.end(());
             });
             s.on(CLOSE, |()| at("srv-close"));
         });
@@ -318,7 +318,7 @@ async fn handles() {
             if k.get() == 1 {
                 stdin.write("b");
             } else {
-                stdin.end();
+                stdin.end(());
             }
         });
         stdout.on(END, |()| at("out-end"));
@@ -593,7 +593,7 @@ async fn thenables() {
     });
     run("d", || {
         let first = race([promised(7, Err("r")), Promise::new(|_| ())]);
-        let caught = first.then_or(|result| result.unwrap_err());
+        let caught = first.then_result(|result| result.unwrap_err());
         let next = caught.and_then(|e| {
             at(format!("r-{e}"));
             enter("d2");

@@ -332,9 +332,7 @@ async fn stream_events() {
         });
         run("t1", || p.writable().write("x"));
         let ended = p.clone();
-        run("t2", || {
-            set_immediate(move || ended.writable().end_chunk("y"))
-        });
+        run("t2", || set_immediate(move || ended.writable().end("y")));
         run("pe", || {
             readable.on_this(END, |p, ()| {
                 at("p-end");
@@ -398,7 +396,7 @@ async fn stream_events() {
     });
     run("w1", || w.write_with("a", |_| at("cb-a")));
     run("w2", || w.write_with("bb", |_| at("cb-bb")));
-    run("w3", || w.end_chunk_with("c", |_| at("cb-end")));
+    run("w3", || w.end_with("c", |_| at("cb-end")));
     run("fin", || finished(&w).then(|_| at("finished")));
 }
 
@@ -416,7 +414,7 @@ async fn kept_connection() {
                     let (answer, url) = (answer.clone(), url.clone());
                     set_timeout(5, move || {
                         at("answer");
-                        answer.end_bytes_with(format!("ok{url}"), |_| at("res-cb"));
+                        answer.end_with(format!("ok{url}"), |_| at("res-cb"));
                     });
                 });
                 s.on(FINISH, |()| at("finish"));
@@ -431,7 +429,7 @@ async fn kept_connection() {
                 .method("POST")
                 .agent(agent);
             let next = Cell::new(Some(next));
-            let q = http::request(options).unwrap();
+            let q = http::request(options);
             q.once(RESPONSE, move |response| {
                 at("response");
                 response.on_data(|d| at(format!("data-{}", text(d))));
@@ -443,7 +441,7 @@ async fn kept_connection() {
                 });
             });
             q.on(FINISH, |()| at("sent"));
-            q.end_bytes_with(format!("b{s}"), |_| at("end-cb"));
+            q.end_with(format!("b{s}"), |_| at("end-cb"));
         });
     }
 

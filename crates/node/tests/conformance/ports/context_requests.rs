@@ -55,7 +55,7 @@ impl Program {
 const STEPS: [Step; 9] = [
     |p| {
         run("c1", || {
-            let q = http::get(p.to("/slow")).unwrap();
+            let q = http::get(p.to("/slow"));
             let program = p.clone();
             q.on(ERROR, move |e| {
                 at(format!("q-error-{}", e.code().unwrap()));
@@ -67,7 +67,7 @@ const STEPS: [Step; 9] = [
     },
     |p| {
         run("c2", || {
-            let (q, program) = (http::get(p.to("/t")).unwrap(), p.clone());
+            let (q, program) = (http::get(p.to("/t")), p.clone());
             q.on(RESPONSE, move |s| {
                 at("response");
                 s.resume();
@@ -80,7 +80,7 @@ const STEPS: [Step; 9] = [
     |p| {
         run("c3", || {
             let options = p.to("/").method("POST").header("Expect", "100-continue");
-            let (q, program) = (http::request(options).unwrap(), p.clone());
+            let (q, program) = (http::request(options), p.clone());
             q.on(RESPONSE, move |s| {
                 at("response");
                 s.resume();
@@ -89,7 +89,7 @@ const STEPS: [Step; 9] = [
             q.on_this(CONTINUE, |q, ()| {
                 at("continue");
                 enter("going");
-                q.end_bytes("x");
+                q.end("x");
             });
             q.flush_headers();
         });
@@ -100,7 +100,7 @@ const STEPS: [Step; 9] = [
                 .to("/")
                 .header("Connection", "Upgrade")
                 .header("Upgrade", "x");
-            let (q, program) = (http::get(options).unwrap(), p.clone());
+            let (q, program) = (http::get(options), p.clone());
             q.on(UPGRADE, move |upgrade| {
                 at("c-upgrade");
                 enter("c-up");
@@ -129,7 +129,7 @@ const STEPS: [Step; 9] = [
     |p| {
         run("c6", || {
             let options = RequestOptions::new(("127.0.0.1", 1)).agent(&Agent::none());
-            let q = http::get(options).unwrap();
+            let q = http::get(options);
             q.on(ERROR, |e| at(format!("refused-{}", e.code().unwrap())));
             q.on(CLOSE, |()| at("refused-close"));
             q.on(CLOSE, p.goes_on());
@@ -137,7 +137,7 @@ const STEPS: [Step; 9] = [
     },
     |p| {
         run("c7", || {
-            let q = http::get(p.to("/slow").timeout(40)).unwrap();
+            let q = http::get(p.to("/slow").timeout(40));
             q.on_this(TIMEOUT, |q, ()| {
                 at("c-timeout");
                 enter("timed");
@@ -151,7 +151,7 @@ const STEPS: [Step; 9] = [
     |p| {
         run("c8", || {
             let c = AbortController::new();
-            let q = http::get(p.to("/slow").signal(&c.signal())).unwrap();
+            let q = http::get(p.to("/slow").signal(&c.signal()));
             let program = p.clone();
             q.on(ERROR, move |e| {
                 at(format!("abort-{}", e.name()));
@@ -177,7 +177,7 @@ async fn requests() {
             s.set_timeout(50);
             s.on_this(http::server::TIMEOUT, |s, _| {
                 at("s-timeout");
-                s.end_bytes("late");
+                s.end("late");
             });
         });
         server.on(CHECK_CONTINUE, |exchange| {
@@ -188,7 +188,7 @@ async fn requests() {
             let answer = exchange.response.clone();
             exchange.request.on(END, move |()| {
                 at("c-end");
-                answer.end_bytes("ok");
+                answer.end("ok");
             });
         });
         server.on(UPGRADE, |upgrade| {
@@ -198,7 +198,7 @@ async fn requests() {
             socket.write("HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n");
             socket.on_data_this(|socket, d| {
                 at(format!("up-{}", text(d)));
-                socket.end();
+                socket.end(());
             });
         });
         server.on(CLIENT_ERROR, |failed| {

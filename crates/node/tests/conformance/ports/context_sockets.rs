@@ -55,7 +55,7 @@ fn fills_up() {
         c.pause();
         let socket = c.clone();
         set_timeout(60, move || socket.resume());
-        c.on_this(END, |c, ()| c.end());
+        c.on_this(END, |c, ()| c.end(()));
     });
     server.listen_this(("127.0.0.1", 0), |server| {
         let c = run("c", || net::connect(server.address().unwrap()));
@@ -64,7 +64,7 @@ fn fills_up() {
             c.on_this(DRAIN, |c, ()| {
                 at("drain");
                 enter("drained");
-                c.end_with(|_| at("ended"));
+                c.end_with((), |_| at("ended"));
             });
             c.on(FINISH, |()| at("finish"));
             c.on(END, |()| at("end"));
@@ -88,7 +88,7 @@ fn times_out() {
         c.once_this(TIMEOUT, |c, ()| {
             at("timeout");
             enter("timed");
-            c.end_chunk("bye");
+            c.end("bye");
         });
         c.on(CLOSE, |()| at("c-close"));
         c.resume();
@@ -124,14 +124,14 @@ fn half_open() {
             let c = c.clone();
             set_timeout(10, move || {
                 at("answer");
-                c.end_chunk("x");
+                c.end("x");
             });
         });
         c.resume();
     });
     server.listen_this(("127.0.0.1", 0), |server| {
         let c = run("hc", || net::connect(server.address().unwrap()));
-        run("he", || c.end_chunk_with("q", |_| at("end-cb")));
+        run("he", || c.end_with("q", |_| at("end-cb")));
         c.on_data(|d| at(format!("d-{}", text(d))));
         let server = server.clone();
         c.on(CLOSE, move |()| {

@@ -365,7 +365,7 @@ async fn streams() {
     run("w1", || w.write_with("x", |_| at("written-x")));
     run("w2", || w.write_with("y", |_| at("written-y")));
     run("fin", || finished(&w).then(|_| at("finished")));
-    set_immediate(move || run("ender", || w.end()));
+    set_immediate(move || run("ender", || w.end(())));
     run("pipe", || {
         let sink = Writable::objects(|_: &'static str, done| done.ok()).build();
         pipeline(&Readable::from_iter(["p"]))
@@ -384,7 +384,7 @@ async fn sockets() {
                 s.on_data_this(|s, d| {
                     at(format!("server-data-{}", text(d)));
                     run("reply", || {
-                        s.end_chunk_with("world", |_| at("server-ended"));
+                        s.end_with("world", |_| at("server-ended"));
                     });
                 });
                 s.on(CLOSE, move |()| {

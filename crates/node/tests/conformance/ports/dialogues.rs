@@ -16,7 +16,8 @@ use phaseloop_node::stream::{Readable, Transform};
 use phaseloop_node::string_decoder::Encoding;
 use phaseloop_node::timers::promises::sleep;
 use phaseloop_node::{
-    AbortController, Emitter, Error, Promise, all, call, next_tick, set_immediate, set_timeout,
+    AbortController, Emitter, Error, Promise, all, call, catch, next_tick, set_immediate,
+    set_timeout,
 };
 
 use crate::support::{log, say, says, scratch};
@@ -68,8 +69,8 @@ async fn prompt() {
         log(format!("line-{l}"));
         if l == "quit" {
             rl.close();
-        } else {
-            rl.prompt();
+        } else if let Err(e) = catch(|| rl.prompt()) {
+            log(e.code().unwrap_or_default());
         }
     });
     rl.prompt();
@@ -118,7 +119,7 @@ async fn ends() {
     let a = pass_through();
     let rl = watch("a", of(&a));
     rl.question("? ", |l| log(format!("never-{l}"))).unwrap();
-    a.writable().end_chunk("half");
+    a.writable().end("half");
     watch("b", items([]));
     watch("c", items(["x\n", "\n", "y\r"]));
     set_timeout(10, || {
@@ -169,7 +170,7 @@ async fn crlf_delay() {
         rl.on(LINE, move |l| lines.borrow_mut().push(l.to_owned()));
         let close = once(&rl, CLOSE);
         input.writable().write("a\r");
-        set_timeout(wait, move || input.writable().end_chunk("\nb\n\r\nc\r\rd"));
+        set_timeout(wait, move || input.writable().end("\nb\n\r\nc\r\rd"));
         close.await.unwrap();
         log(format!("{name}{:?}", seen.borrow()).replace(", ", ","));
     }
@@ -238,7 +239,7 @@ async fn slow_loop() {
     slow.on(LINE, |l| log(format!("line-{l}")));
     set_immediate(move || {
         c.writable().write("1\n2\n");
-        set_timeout(5, move || c.writable().end_chunk("3"));
+        set_timeout(5, move || c.writable().end("3"));
     });
     let mut lines = slow.lines();
     while let Some(l) = lines.next().await {
@@ -269,7 +270,7 @@ async fn sources() {
             log(format!("got-{l}"));
             let s = s.clone();
             if l == "bye" {
-                return s.end_chunk("bye\n");
+                return s.end("bye\n");
             }
             let query = format!("you said {l}; why?\n");
             let answer = move |a| {
@@ -308,7 +309,7 @@ async fn sources() {
     rl.on(LINE, |l| log(format!("text-{l}")));
     let bytes = "naïve\n".as_bytes();
     text.writable().write(&bytes[..3]);
-    text.writable().end_chunk(&bytes[3..]);
+    text.writable().end(&bytes[3..]);
 }
 
 async fn questions() {
@@ -351,10 +352,10 @@ async fn questions() {
         log(format!("{}-{}-{cause}", e.name(), e.code().unwrap()));
         let e = promises::question_with_signal(&rl, "never", &signal).await;
         log(format!("before-{}", e.unwrap_err().name()));
-        promises::question(&rl, "open? ").then_or(|_| log("never"));
+        promises::question(&rl, "open? ").then_result(|_| log("never"));
         rl.close();
         let closed = promises::question(&rl, "closed");
-        let failed = closed.then_or(|e| {
+        let failed = closed.then_result(|e| {
             let e = e.unwrap_err();
             log(format!("{}-{}-{e}", e.name(), e.code().unwrap()));
         });

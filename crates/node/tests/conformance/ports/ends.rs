@@ -204,28 +204,32 @@ type Case = (
 
 async fn request_ends_behind_its_close() {
     let server = http::create_server(|_, res| {
-        res.set_header("Connection", "close").unwrap();
-        res.end_bytes("hi");
+        res.set_header("Connection", "close");
+        res.end("hi");
     });
     let cases: [Case; 5] = [
         (
             "length",
             |options| options.method("POST").header("Content-Length", 0),
-            |req| req.end(),
+            |req| req.end(()),
         ),
-        ("get", |options| options, |req| req.end()),
-        ("chunked", |options| options.method("POST"), |req| req.end()),
+        ("get", |options| options, |req| req.end(())),
+        (
+            "chunked",
+            |options| options.method("POST"),
+            |req| req.end(()),
+        ),
         (
             "data",
             |options| options.method("POST").header("Content-Length", 4),
-            |req| req.end_bytes("late"),
+            |req| req.end("late"),
         ),
         (
             "twice",
             |options| options,
             |req| {
-                req.end();
-                req.end();
+                req.end(());
+                req.end(());
             },
         ),
     ];
@@ -239,7 +243,7 @@ fn next_request(server: http::Server, mut cases: VecDeque<Case>) {
         return inside(server);
     };
     let options = RequestOptions::new(server.address().unwrap()).agent(&Agent::none());
-    let req = http::request(set(options)).unwrap();
+    let req = http::request(set(options));
     req.on_response(move |res| {
         res.resume();
         res.on(CLOSE, move |()| log(format!("{name} res.close")));
@@ -265,7 +269,7 @@ fn next_request(server: http::Server, mut cases: VecDeque<Case>) {
 
 fn inside(server: http::Server) {
     let options = RequestOptions::new(server.address().unwrap()).agent(&Agent::none());
-    let req = http::request(options).unwrap();
+    let req = http::request(options);
     req.on_response(|res| {
         res.resume();
     });
@@ -276,7 +280,7 @@ fn inside(server: http::Server) {
     });
     req.on_this(CLOSE, |req, ()| {
         log("inside close");
-        req.end();
+        req.end(());
         log("inside sync");
     });
     req.flush_headers();

@@ -74,25 +74,25 @@ async fn basic() {
         let (kind, res) = (get(req, "content-type"), res.clone());
         with_body(req, move |body| match &*url {
             "/json" => {
-                res.set_header("Content-Type", "application/json").unwrap();
+                res.set_header("Content-Type", "application/json");
                 let kind = Value::from(kind.unwrap_or_default());
                 let body = Value::from(body);
                 let text = format!(r#"{{"method":"{method}","type":{kind},"body":{body}}}"#);
-                res.end_bytes(text);
+                res.end(text);
             }
             "/missing" => {
                 res.set_status(404);
-                res.end_bytes("no");
+                res.end("no");
             }
             "/cookies" => {
-                res.set_header("Set-Cookie", ["a=1", "b=2"]).unwrap();
-                res.set_header("X-Many", ["1", "2"]).unwrap();
-                res.end();
+                res.set_header("Set-Cookie", ["a=1", "b=2"]);
+                res.set_header("X-Many", ["1", "2"]);
+                res.end(());
             }
-            "/bad" => res.end_bytes("{"),
+            "/bad" => res.end("{"),
             _ => {
                 res.set_status(204);
-                res.end();
+                res.end(());
             }
         });
     });
@@ -180,7 +180,7 @@ async fn body_stream() {
             Box::new(move || _ = first.write("two")) as Box<dyn FnOnce()>,
             Box::new(move || match is_cut {
                 true => last.destroy(None),
-                false => last.end_bytes("three"),
+                false => last.end("three"),
             }),
         ]));
     });
@@ -276,9 +276,8 @@ fn redirecting(other: Rc<Cell<u16>>) -> http::Server {
         let [kind, secret, mine] = names.map(|name| get(req, name).unwrap_or("-".to_owned()));
         let other = other.get();
         let to = |status: u16, location: &str| {
-            res.write_head_with(status, None, [("Location", location)])
-                .unwrap();
-            res.end();
+            res.write_head(status, [("Location", location)]);
+            res.end(());
         };
         match &*url {
             "/301" | "/302" | "/303" | "/307" | "/308" => {
@@ -287,14 +286,14 @@ fn redirecting(other: Rc<Cell<u16>>) -> http::Server {
             "/loop" => return to(302, "/loop"),
             "/away" => return to(302, &format!("http://127.0.0.1:{other}/target")),
             "/nolocation" => {
-                res.write_head(302).unwrap();
-                return res.end_bytes("plain");
+                res.write_head(302, ());
+                return res.end("plain");
             }
             _ => {}
         }
         with_body(req, move |body| {
             let body = if body.is_empty() { "-" } else { &*body };
-            res.end_bytes(format!("{method} {kind} {body} {secret} {mine}"));
+            res.end(format!("{method} {kind} {body} {secret} {mine}"));
         });
     })
 }
@@ -358,7 +357,7 @@ async fn failing(name: &str, request: Fetch) {
 fn answering(answer: &'static str) -> net::Server {
     net::create_server(move |s| {
         s.on(ERROR, |_| ());
-        s.once_this(Readable::<Vec<u8>>::DATA, move |s, _| s.end_chunk(answer));
+        s.once_this(Readable::<Vec<u8>>::DATA, move |s, _| s.end(answer));
         s.resume();
     })
 }
@@ -392,7 +391,7 @@ async fn defaults_and_errors() {
         log(format!("{} {} {lines}", req.method(), req.url()));
         req.resume();
         let res = res.clone();
-        req.on(END, move |()| res.end_bytes("x"));
+        req.on(END, move |()| res.end("x"));
     });
     let opened = open.clone();
     server.on(CONNECTION, move |_| opened.set(opened.get() + 1));

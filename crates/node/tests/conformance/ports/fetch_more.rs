@@ -56,16 +56,15 @@ fn redirecting() -> Server {
         let code: u16 = path[1..].parse().unwrap_or(0);
         if (300..400).contains(&code) {
             let headers = [("Location", "/target")];
-            res.write_head_with(code, None, headers).unwrap();
-            return res.end_bytes("moved");
+            res.write_head(code, headers);
+            return res.end("moved");
         }
         let known = LOCATIONS.iter().find(|(known, _)| *known == path);
         if let Some((_, location)) = known.filter(|_| req.url() != "/query?q=1") {
             let port = req.socket().local_address().unwrap().port();
             let location = location.replace("PORT", &port.to_string());
-            res.write_head_with(302, None, [("Location", location)])
-                .unwrap();
-            return res.end();
+            res.write_head(302, [("Location", location)]);
+            return res.end(());
         }
         let (body, res) = (Rc::<RefCell<String>>::default(), res.clone());
         let all = body.clone();
@@ -77,7 +76,7 @@ fn redirecting() -> Server {
             let [kind, length, mine] =
                 ["content-type", "content-length", "x-mine"].map(|name| get(name).unwrap_or("-"));
             let (method, url) = (req.method(), req.url());
-            res.end_bytes(format!("{method} {url} {body} {kind} {length} {mine}"));
+            res.end(format!("{method} {url} {body} {kind} {length} {mine}"));
         });
     })
 }
@@ -162,8 +161,8 @@ async fn bodies() {
         let all = body.clone();
         req.on_data(move |d| all.borrow_mut().extend_from_slice(d));
         req.on(END, move |()| {
-            res.set_header("Content-Type", "text/plain").unwrap();
-            res.end_bytes(body.take());
+            res.set_header("Content-Type", "text/plain");
+            res.end(body.take());
         });
     });
     server.listen_this(FREE, |server| _ = call(send_bodies(server.clone())));
@@ -269,7 +268,7 @@ async fn headers() {
         // The last request gets no answer.
         let answer = answers.borrow_mut().pop_front().unwrap_or_default();
         let bytes: Vec<u8> = answer.chars().map(|char| char as u8).collect();
-        s.once_this(Readable::<Vec<u8>>::DATA, move |s, _| s.end_chunk(bytes));
+        s.once_this(Readable::<Vec<u8>>::DATA, move |s, _| s.end(bytes));
         s.resume();
     });
     server.listen_this(FREE, |server| {
@@ -338,15 +337,15 @@ async fn signals() {
         });
         let res = res.clone();
         match req.url() {
-            "/quick" => res.end_bytes("quick"),
+            "/quick" => res.end("quick"),
             "/body" => {
                 res.write("a");
                 set_timeout(100, move || _ = res.write("b"));
             }
             "/to" => {
                 let headers = [("Location", "/never")];
-                res.write_head_with(302, None, headers).unwrap();
-                set_timeout(30, move || res.end());
+                res.write_head(302, headers);
+                set_timeout(30, move || res.end(()));
             }
             _ => {}
         }

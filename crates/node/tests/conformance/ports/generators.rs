@@ -344,7 +344,7 @@ async fn duplex_from_halves() {
     log(format!("write-{}", d.writable().write(1_u32)));
     log(format!("write-{}", d.writable().write(2_u32)));
     d.writable().write(3_u32);
-    d.writable().end_with(|_| log("end.cb"));
+    d.writable().end_with((), |_| log("end.cb"));
     next_tick(say("tick"));
     fn halves(
         names: [&'static str; 3],
@@ -402,7 +402,7 @@ async fn composed() {
     watch_named("d", &d);
     d.readable().on_data(|x| log(format!("data-{x}")));
     d.writable().write(1_u32);
-    d.writable().end_chunk(2_u32);
+    d.writable().end(2_u32);
     log("written");
     set_timeout(20, || {
         let e = compose(&plus()).through(&strict()).build();

@@ -277,7 +277,7 @@ async fn hooks_promises() {
         inner.at("q");
         Promise::<()>::rejected(Reason::new("no"))
     });
-    q.then_or(move |_| caught());
+    q.then_result(move |_| caught());
     let again = p.clone();
     p.then(move |_| {
         set_timeout(30, move || {

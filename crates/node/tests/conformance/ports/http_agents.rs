@@ -56,7 +56,7 @@ fn ask(
     then: impl FnOnce() + 'static,
 ) -> ClientRequest {
     let options = RequestOptions::new(address).agent(agent).path(path);
-    let req = http::get(options).unwrap();
+    let req = http::get(options);
     let (asked, agent) = (req.clone(), agent.clone());
     req.on_response(move |res| {
         res.resume();
@@ -82,7 +82,7 @@ async fn limits() {
         log(format!("server{url} on-{tag}"));
         let delay: u32 = url.split('-').nth(1).unwrap().parse().unwrap();
         let res = res.clone();
-        set_timeout(delay, move || res.end_bytes(url));
+        set_timeout(delay, move || res.end(url));
     });
     server.on(CONNECTION, move |s| {
         let (tags, peer) = (tags.clone(), peer_of(s));
@@ -144,7 +144,7 @@ fn timed(
     then: impl FnOnce() + 'static,
 ) -> ClientRequest {
     let options = RequestOptions::new(address).agent(&agent).path(path);
-    let req = http::get(options).unwrap();
+    let req = http::get(options);
     let asked = req.clone();
     req.on_response(move |res| {
         log(format!("response{path} reused-{}", asked.reused_socket()));
@@ -178,12 +178,12 @@ async fn timeouts() {
             _ => "",
         };
         if !hint.is_empty() {
-            res.set_header("Keep-Alive", hint).unwrap();
+            res.set_header("Keep-Alive", hint);
         }
         let res = res.clone();
         match req.url() {
-            "/slow" => drop(set_timeout(400, move || res.end_bytes("x"))),
-            _ => res.end_bytes("x"),
+            "/slow" => drop(set_timeout(400, move || res.end("x"))),
+            _ => res.end("x"),
         }
     });
     server.listen_this(FREE, |server| {
@@ -234,7 +234,7 @@ async fn timeouts() {
 
 fn own_timeout(address: SocketAddr, steps: Steps) {
     let options = RequestOptions::new(address).agent(&Agent::none());
-    let req = http::get(options.path("/slow")).unwrap();
+    let req = http::get(options.path("/slow"));
     let own = req.clone();
     req.on(TIMEOUT, says("timeout/slow"));
     req.on(ERROR, |e| log(format!("error/slow {}", e.code().unwrap())));
@@ -256,7 +256,7 @@ async fn total() {
         http::create_server(move |req, res| {
             log(format!("{name}{}", req.url()));
             let (res, n) = (res.clone(), req.url()[1..].parse::<u32>().unwrap());
-            set_timeout(60 * n, move || res.end_bytes(name));
+            set_timeout(60 * n, move || res.end(name));
         })
     };
     let (one, two) = (make("one"), make("two"));
@@ -282,7 +282,7 @@ async fn total() {
                 (b, "/6"),
             ] {
                 let options = RequestOptions::new(address).agent(&agent).path(path);
-                let req = http::get(options).unwrap();
+                let req = http::get(options);
                 let of_end = agent.clone();
                 req.on_response(move |res| {
                     res.resume();

@@ -74,10 +74,10 @@ fn alone(address: SocketAddr) -> RequestOptions {
 }
 
 async fn client_order() {
-    let server = http::create_server(|_, res| res.end_bytes("body"));
+    let server = http::create_server(|_, res| res.end("body"));
     listen(&server, |server, address| {
         let agent = Agent::builder().keep_alive(true).build();
-        let req = http::request(to(address).agent(&agent)).unwrap();
+        let req = http::request(to(address).agent(&agent));
         req.on(SOCKET, |s| {
             log(format!("socket connecting-{}", s.connecting()));
             s.on(CONNECT, says("connect"));
@@ -108,15 +108,15 @@ async fn client_order() {
             });
         });
         next_tick(say("tick"));
-        req.end();
+        req.end(());
         log("ended");
     });
 }
 
 async fn client_close_order() {
-    let server = http::create_server(|_, res| res.end_bytes("body"));
+    let server = http::create_server(|_, res| res.end("body"));
     listen(&server, |server, address| {
-        let req = http::get(alone(address)).unwrap();
+        let req = http::get(alone(address));
         req.on(SOCKET, |s| _ = s.on(CLOSE, says("socket.close")));
         req.on(RESPONSE, |res| {
             log(format!(
@@ -144,13 +144,13 @@ async fn client_read_order() {
         s.once_this(Readable::<Vec<u8>>::DATA, |s, _| {
             s.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n");
             let s = s.clone();
-            set_timeout(80, move || s.end_chunk("1\r\nc\r\n1\r\nd\r\n0\r\n\r\n"));
+            set_timeout(80, move || s.end("1\r\nc\r\n1\r\nd\r\n0\r\n\r\n"));
         });
         s.resume();
     });
     listen_net(&server, |server, address| {
         let server = server.clone();
-        let req = http::get(alone(address)).unwrap();
+        let req = http::get(alone(address));
         req.on_response(move |res| {
             log("response");
             next_tick(say("response.tick"));
@@ -172,12 +172,12 @@ async fn client_read_order() {
 
 async fn client_hang_up() {
     let server = net::create_server(|s| {
-        s.once_this(Readable::<Vec<u8>>::DATA, |s, _| s.end());
+        s.once_this(Readable::<Vec<u8>>::DATA, |s, _| s.end(()));
         s.resume();
         s.on(ERROR, |_| ());
     });
     listen_net(&server, |server, address| {
-        let req = http::get(alone(address)).unwrap();
+        let req = http::get(alone(address));
         req.on(RESPONSE, says("never"));
         req.on_this(ERROR, |req, e| {
             let (reused, destroyed) = (req.reused_socket(), req.destroyed());
@@ -202,12 +202,12 @@ async fn client_response_cut() {
         s.once_this(Readable::<Vec<u8>>::DATA, |s, _| {
             s.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
             let s = s.clone();
-            set_timeout(80, move || s.end());
+            set_timeout(80, move || s.end(()));
         });
         s.resume();
     });
     listen_net(&server, |server, address| {
-        let req = http::get(alone(address)).unwrap();
+        let req = http::get(alone(address));
         req.on_response(|res| {
             res.on_data(|d| log(format!("data-{}", text(d))));
             res.on(ABORTED, says("aborted"));
@@ -235,7 +235,7 @@ async fn client_response_cut() {
 type Then = Box<dyn FnOnce()>;
 
 fn start(address: SocketAddr, path: &'static str, then: impl FnOnce() + 'static) -> ClientRequest {
-    let req = http::get(alone(address).path(path)).unwrap();
+    let req = http::get(alone(address).path(path));
     req.on(ERROR, move |e| {
         log(format!("{path} error {} {}", code(e), e.message()))
     });
@@ -251,7 +251,7 @@ async fn client_destroy() {
         res.on(ERROR, |_| ());
         match req.url() {
             "/body" => _ = res.write("part"),
-            "/done" => res.end_bytes("x"),
+            "/done" => res.end("x"),
             _ => {}
         }
     });
@@ -318,7 +318,7 @@ async fn client_abort_signal() {
         signal: &AbortSignal,
         then: impl FnOnce() + 'static,
     ) {
-        let req = http::get(alone(address).path(path).signal(signal)).unwrap();
+        let req = http::get(alone(address).path(path).signal(signal));
         req.on_this(ERROR, move |req, e| {
             let destroyed = req.destroyed();
             log(format!(
@@ -353,10 +353,10 @@ async fn client_abort_signal() {
 async fn client_timeout() {
     let server = http::create_server(|_, res| {
         let res = res.clone();
-        set_timeout(300, move || res.end_bytes("late"));
+        set_timeout(300, move || res.end("late"));
     });
     listen(&server, |server, address| {
-        let req = http::get(alone(address).timeout(100)).unwrap();
+        let req = http::get(alone(address).timeout(100));
         req.on_response(|res| {
             log("response");
             res.resume();
@@ -369,7 +369,7 @@ async fn client_timeout() {
         let server = server.clone();
         req.once(CLOSE, move |()| {
             log("close");
-            let two = http::get(alone(address)).unwrap();
+            let two = http::get(alone(address));
             two.set_timeout(100);
             two.once_this(TIMEOUT, |two, ()| {
                 log("timeout2");
@@ -387,7 +387,7 @@ async fn client_timeout() {
 async fn client_refused() {
     let (probe, address) = refusing();
     let agent = Agent::builder().keep_alive(true).build();
-    let req = http::request(to(address).agent(&agent).method("POST")).unwrap();
+    let req = http::request(to(address).agent(&agent).method("POST"));
     req.on(ERROR, move |e| {
         let at = e.address().unwrap();
         let is_port = at.port() == address.port();
@@ -408,7 +408,7 @@ async fn client_refused() {
             drop(probe);
         });
     });
-    req.end_bytes("data");
+    req.end("data");
 }
 
 fn counts(agent: &Agent) -> String {
@@ -418,11 +418,11 @@ fn counts(agent: &Agent) -> String {
 
 async fn agent_reuse() {
     let connections = Rc::new(Cell::new(0));
-    let server = http::create_server(|req, res| res.end_bytes(req.url()));
+    let server = http::create_server(|req, res| res.end(req.url()));
     let open = connections.clone();
     server.on(CONNECTION, move |_| open.set(open.get() + 1));
     fn get(address: SocketAddr, agent: &Agent, path: &'static str, then: impl FnOnce() + 'static) {
-        let req = http::get(to(address).agent(agent).path(path)).unwrap();
+        let req = http::get(to(address).agent(agent).path(path));
         let (state, request) = (agent.clone(), req.clone());
         req.on_response(move |res| {
             let reused = request.reused_socket();
@@ -473,7 +473,7 @@ async fn agent_max_sockets() {
     let server = http::create_server(|req, res| {
         log(format!("server{}", req.url()));
         let (url, res) = (req.url().to_owned(), res.clone());
-        set_timeout(30, move || res.end_bytes(url));
+        set_timeout(30, move || res.end(url));
     });
     let opened = open.clone();
     server.on(CONNECTION, move |_| opened.set(opened.get() + 1));
@@ -481,7 +481,7 @@ async fn agent_max_sockets() {
         let agent = Agent::builder().keep_alive(true).max_sockets(1).build();
         let left = Rc::new(Cell::new(4));
         for path in ["/1", "/2", "/3", "/4"] {
-            let req = http::get(to(address).agent(&agent).path(path)).unwrap();
+            let req = http::get(to(address).agent(&agent).path(path));
             let (request, agent, server) = (req.clone(), agent.clone(), server.clone());
             let (left, open) = (left.clone(), open.clone());
             req.on_response(move |res| {
@@ -507,7 +507,7 @@ async fn agent_no_keep_alive() {
     let server = http::create_server(|req, res| {
         let connection = req.headers().get("connection").unwrap_or_default();
         log(format!("server{} {connection}", req.url()));
-        res.end_bytes(req.url());
+        res.end(req.url());
     });
     let opened = open.clone();
     server.on(CONNECTION, move |s: &Socket| {
@@ -518,7 +518,7 @@ async fn agent_no_keep_alive() {
         let agent = Agent::builder().max_sockets(1).build();
         let left = Rc::new(Cell::new(3));
         for path in ["/1", "/2", "/3"] {
-            let req = http::get(to(address).agent(&agent).path(path)).unwrap();
+            let req = http::get(to(address).agent(&agent).path(path));
             let (left, open, server) = (left.clone(), open.clone(), server.clone());
             req.on_response(move |res| {
                 res.resume();
@@ -539,7 +539,7 @@ async fn agent_no_keep_alive() {
 
 async fn agent_scheduling() {
     fn get(address: SocketAddr, agent: &Agent, path: &str, done: impl FnOnce(String) + 'static) {
-        let req = http::get(to(address).agent(agent).path(path)).unwrap();
+        let req = http::get(to(address).agent(agent).path(path));
         req.on_response(move |res| {
             let body = Rc::new(RefCell::new(String::new()));
             let part = body.clone();
@@ -560,7 +560,7 @@ async fn agent_scheduling() {
                 let known = tags.iter().find(|(known, _)| *known == peer).cloned();
                 let tag = known.map_or(url.clone(), |(_, tag)| tag);
                 tags.push((peer, tag.clone()));
-                res.end_bytes(tag);
+                res.end(tag);
             });
         });
         listen(&server, move |server, address| {
@@ -603,11 +603,11 @@ async fn agent_scheduling() {
 
 async fn agent_stale_socket() {
     let open = Rc::new(Cell::new(0));
-    let server = http::create_server(|_, res| res.end_bytes("x"));
+    let server = http::create_server(|_, res| res.end("x"));
     let opened = open.clone();
     server.on(CONNECTION, move |_| opened.set(opened.get() + 1));
     fn get(address: SocketAddr, agent: &Agent, then: impl FnOnce() + 'static) {
-        let req = http::get(to(address).agent(agent)).unwrap();
+        let req = http::get(to(address).agent(agent));
         let request = req.clone();
         req.on_response(move |res| {
             log(format!("reused-{}", request.reused_socket()));
@@ -641,7 +641,7 @@ type Case = (&'static str, RequestOptions, fn(&ClientRequest));
 
 fn request_cases(at: impl Fn() -> RequestOptions) -> VecDeque<Case> {
     let host = || at().header("Host", "h");
-    let end: fn(&ClientRequest) = |r| r.end();
+    let end: fn(&ClientRequest) = |r| r.end(());
     let keep = Agent::builder().keep_alive(true).build();
     let headers = at()
         .header("X-B", "b")
@@ -656,32 +656,30 @@ fn request_cases(at: impl Fn() -> RequestOptions) -> VecDeque<Case> {
         ("nohost", at().set_host(false), end),
         ("head", host().method("head"), end),
         ("post-end", host().method("POST"), |r: &ClientRequest| {
-            r.end_bytes("data")
+            r.end("data")
         }),
         ("post-write", host().method("POST"), |r: &ClientRequest| {
             r.write("da");
             r.write("ta");
-            r.end();
+            r.end(());
         }),
         ("post-length", length, |r: &ClientRequest| {
             r.write("da");
-            r.end_bytes("ta");
+            r.end("ta");
         }),
         ("post-empty", host().method("POST"), end),
         ("get-body", host(), |r: &ClientRequest| {
             r.write("bo");
-            r.end_bytes("dy");
+            r.end("dy");
         }),
-        ("get-end-body", host(), |r: &ClientRequest| {
-            r.end_bytes("body")
-        }),
+        ("get-end-body", host(), |r: &ClientRequest| r.end("body")),
         ("delete", host().method("DELETE"), end),
         ("list", list, end),
         ("keep", host().agent(&keep), end),
         ("trailers", host().method("PUT"), |r: &ClientRequest| {
             r.write("x");
             r.add_trailers([("T", "1")]).unwrap();
-            r.end();
+            r.end(());
         }),
     ])
 }
@@ -711,7 +709,7 @@ async fn client_request_bytes() {
         let Some((name, options, write)) = cases.pop_front() else {
             return server.close();
         };
-        let req = http::request(options).unwrap();
+        let req = http::request(options);
         req.on(ERROR, |_| ());
         let again = heard.clone();
         heard.replace(Some(Box::new(move |bytes| {
@@ -731,7 +729,7 @@ async fn client_expect_continue() {
     let server = http::create_server(|req, res| {
         req.on_data(|d| log(format!("server-{}", text(d))));
         let res = res.clone();
-        req.on(END, move |()| res.end_bytes("ok"));
+        req.on(END, move |()| res.end("ok"));
     });
     server.on_this(CHECK_CONTINUE, |server, exchange| {
         log("checkContinue");
@@ -743,12 +741,12 @@ async fn client_expect_continue() {
         let options = options
             .header("Expect", "100-continue")
             .header("Content-Length", 4);
-        let req = http::request(options).unwrap();
+        let req = http::request(options);
         log(format!("sent-{}", req.headers_sent()));
         req.on_this(CONTINUE, |req, ()| {
             log("continue");
             next_tick(say("continue.tick"));
-            req.end_bytes("body");
+            req.end("body");
         });
         req.on(INFORMATION, |i| {
             log(format!("information-{}", i.status_code))
@@ -773,14 +771,14 @@ async fn client_upgrade() {
         s.write(
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\nhello",
         );
-        s.on_data_this(|s, d| s.end_chunk(d.to_ascii_uppercase()));
+        s.on_data_this(|s, d| s.end(d.to_ascii_uppercase()));
         s.on(ERROR, |_| ());
     });
     fn start(address: SocketAddr) -> ClientRequest {
         let options = alone(address)
             .header("Connection", "Upgrade")
             .header("Upgrade", "raw");
-        let req = http::get(options).unwrap();
+        let req = http::get(options);
         req.on(RESPONSE, says("never"));
         req
     }
@@ -839,7 +837,7 @@ async fn client_bad_responses() {
         s.on(ERROR, |_| ());
         let answers = answers.clone();
         s.once_this(Readable::<Vec<u8>>::DATA, move |s, _| {
-            s.end_chunk(answers.borrow().clone());
+            s.end(answers.borrow().clone());
         });
         s.resume();
     });
@@ -859,7 +857,7 @@ async fn client_bad_responses() {
             let seen = seen.clone();
             move |more: String| seen.borrow_mut().push_str(&more)
         };
-        let req = http::get(alone(address)).unwrap();
+        let req = http::get(alone(address));
         let [status, data, end, error] = [(); 4].map(|()| add.clone());
         req.on_response(move |res| {
             status(format!(" {}", res.status_code().unwrap()));
@@ -935,7 +933,7 @@ async fn client_bodies_and_keep_alive() {
         };
         answer.replace(bytes.clone());
         let seen: Rc<RefCell<String>> = Rc::default();
-        let req = http::request(to(address).agent(&agent).method(method)).unwrap();
+        let req = http::request(to(address).agent(&agent).method(method));
         let (part, ended, failed) = (seen.clone(), seen.clone(), seen.clone());
         req.on_response(move |res| {
             res.on_data(move |d| part.borrow_mut().push_str(&text(d)));
@@ -948,7 +946,7 @@ async fn client_bodies_and_keep_alive() {
         req.on(ERROR, move |e| {
             *failed.borrow_mut() += &format!(" error-{}", code(e))
         });
-        req.end();
+        req.end(());
         let request = req.clone();
         req.once(CLOSE, move |()| {
             set_timeout(30, move || {

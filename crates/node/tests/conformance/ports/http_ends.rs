@@ -46,7 +46,7 @@ fn get_last(path: &str) -> String {
 async fn upgrade() {
     let server = http::create_server(|_, res| {
         log("request");
-        res.end();
+        res.end(());
     });
     server.on(UPGRADE, |handover| {
         let (req, socket) = (&handover.message, &handover.socket);
@@ -64,7 +64,7 @@ async fn upgrade() {
         );
         socket.on_data_this(|socket, d| {
             log(format!("data-{}", latin1(d)));
-            socket.end_chunk("bye");
+            socket.end("bye");
         });
         socket.on_this(CLOSE, |socket, ()| {
             log(format!("socket.close-{}", socket.had_error()))
@@ -90,7 +90,7 @@ async fn upgrade_unheard() {
     let server = http::create_server(|req, res| {
         res.send_date(false);
         log(format!("request {} upgrade-{}", req.url(), req.upgrade()));
-        res.end_bytes(req.url());
+        res.end(req.url());
     });
     listen(&server, |server, port| {
         let server = server.clone();
@@ -120,7 +120,7 @@ async fn connect_method() {
                 ));
                 let established = "HTTP/1.1 200 Connection Established\r\n\r\n";
                 let answer = format!("{established}{}", head.to_uppercase());
-                handover.socket.end_chunk(answer);
+                handover.socket.end(answer);
             });
             raw(port, BYTES, move |t| {
                 log(show(t));
@@ -144,7 +144,7 @@ async fn server_close() {
             let here = call.take().unwrap();
             here();
         } else {
-            res.end_bytes("x");
+            res.end("x");
         }
     });
     server.on(CLOSE, says("server.close"));
@@ -152,7 +152,7 @@ async fn server_close() {
         let idle = raw(port, &get("/idle"), move |_| {
             log("idle.closed");
             log("answer");
-            held.take().unwrap().end_bytes("y");
+            held.take().unwrap().end("y");
         });
         let server = server.clone();
         idle.once(MORE, move |_| {
@@ -204,7 +204,7 @@ async fn close_idle() {
         if req.url() == "/busy" {
             hold.replace(Some(res.clone()));
         } else {
-            res.end_bytes("x");
+            res.end("x");
         }
     });
     listen(&server, move |server, port| {
@@ -277,7 +277,7 @@ impl CloseIdle {
 
     fn half_closed(&self) {
         self.state("again");
-        self.held.take().unwrap().end_bytes("y");
+        self.held.take().unwrap().end("y");
         self.server.close_with(say("server.close"));
         self.server.close_all_connections();
     }
@@ -313,7 +313,7 @@ async fn peer_gone() {
             };
             let written = res.write_with("x", move |e| log(format!("callback-{}", code(e))));
             log(format!("write-{written}"));
-            res.end_bytes_with("y", move |e| log(format!("end.callback-{}", code(e))));
+            res.end_with("y", move |e| log(format!("end.callback-{}", code(e))));
             next_tick(say("tick"));
         });
     });
@@ -325,7 +325,7 @@ async fn peer_gone() {
                 log(format!("peer.closed-{}", t.len()));
                 server.close();
             });
-            half.end();
+            half.end(());
         });
         c.replace(Some(first));
     });
@@ -415,7 +415,7 @@ async fn unread_body() {
         });
         let path = url.clone();
         res.on(FINISH, move |()| log(format!("finish{path}")));
-        res.end_bytes(url);
+        res.end(url);
     });
     listen(&server, |server, port| {
         let server = server.clone();
@@ -444,7 +444,7 @@ async fn handler_throws() {
         if url == "/1" {
             throw(Error::new("one"));
         }
-        res.end_bytes("x");
+        res.end("x");
     });
     listen(&server, |server, port| {
         let c = raw(port, &get("/1"), |t| log(format!("first-{}", t.len())));

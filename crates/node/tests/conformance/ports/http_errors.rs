@@ -53,7 +53,7 @@ async fn client_error_event() {
         ));
         next_tick(say("tick"));
         Promise::resolved(()).then(|()| log("promise"));
-        socket.end_chunk("HTTP/1.1 400 Mine\r\n\r\n");
+        socket.end("HTTP/1.1 400 Mine\r\n\r\n");
     });
     listen(&server, |server, port| {
         let server = server.clone();
@@ -99,11 +99,11 @@ async fn client_error_reset() {
                     log(show(text));
                     server.close();
                 });
-                third.end();
+                third.end(());
             });
-            second.end();
+            second.end(());
         });
-        first.end();
+        first.end(());
     });
 }
 
@@ -118,7 +118,7 @@ async fn bad_chunk() {
         res.on(FINISH, says("finish"));
         res.on(CLOSE, says("res.close"));
         if req.url() == "/early" {
-            res.end_bytes("early");
+            res.end("early");
         }
     });
     let post = |path, chunks| {

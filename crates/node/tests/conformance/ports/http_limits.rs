@@ -41,7 +41,7 @@ async fn backpressure() {
         res.on_this(DRAIN, move |res, ()| {
             drains.set(true);
             log("drain");
-            res.end_bytes("tail");
+            res.end("tail");
         });
         res.on(FINISH, says("finish"));
         let room = res.write_with(vec![b'x'; SIZE], |_| log("written"));
@@ -93,7 +93,7 @@ async fn keep_alive_timeout() {
     let server = Server::builder().keep_alive_timeout(200).build().unwrap();
     server.on_request(|_, res| {
         log("request");
-        res.end_bytes("x");
+        res.end("x");
     });
     listen(&server, |server, port| {
         let server = server.clone();
@@ -103,7 +103,7 @@ async fn keep_alive_timeout() {
             set_timeout(700, say("700"));
             set_timeout(2000, move || {
                 log("2000");
-                silent.end();
+                silent.end(());
                 server.close();
             });
         });
@@ -116,7 +116,7 @@ async fn keep_alive_used_in_time() {
         log(format!("request{}", req.url()));
         let delay = if req.url() == "/slow" { 1600 } else { 0 };
         let res = res.clone();
-        set_timeout(delay, move || res.end_bytes("x"));
+        set_timeout(delay, move || res.end("x"));
     });
     listen(&server, |server, port| {
         let server = server.clone();
@@ -178,7 +178,7 @@ async fn socket_timeout() {
                     "res.timeout-{}",
                     own.readable().id() == socket.readable().id()
                 ));
-                res.end_bytes("late");
+                res.end("late");
             });
         }
         res.on(CLOSE, move |()| log(format!("res.close{url}")));
@@ -193,7 +193,7 @@ async fn socket_timeout() {
                 log(format!("res-{}", text.ends_with("late")));
                 server.once(server::TIMEOUT, |socket| {
                     log("server.timeout");
-                    socket.end_chunk("bye");
+                    socket.end("bye");
                 });
                 raw(port, &ask("/server"), move |text| {
                     log(format!("server-{text}"));

@@ -69,7 +69,7 @@ async fn pipeline_reversed() {
             log(format!("write {name} {written}"));
             set_timeout(if n == 3 { 250 } else { 30 }, move || {
                 log(format!("end {name}"));
-                res.end_bytes_with(".", move |_| log(format!("callback {name}")));
+                res.end_with(".", move |_| log(format!("callback {name}")));
             });
         });
     });
@@ -80,16 +80,17 @@ async fn pipeline_reversed() {
             &["/a1", "/a2", "/a3", "/a4"].map(get).concat(),
             move |t| {
                 log(show(t));
-                raw(port, &["/b1", "/b2", "/b3"].map(get).concat(), move |t| {
+                let d = raw(port, &["/b1", "/b2", "/b3"].map(get).concat(), move |t| {
                     log(show(t));
                     server.close_with(say("closed"));
                 });
+                set_timeout(900, move || d.destroy(None));
             },
         );
         c.on_this(MORE, |c, got| {
             if got.contains("a4\r\n1\r\n.\r\n0") {
                 let c = c.clone();
-                set_timeout(50, move || c.end());
+                set_timeout(50, move || c.end(()));
             }
         });
     });
@@ -103,7 +104,7 @@ fn gather(req: &IncomingMessage, res: &ServerResponse) {
     let res = res.clone();
     req.on(END, move |()| {
         log(format!("end{url}"));
-        res.end_bytes("got");
+        res.end("got");
     });
 }
 
@@ -118,12 +119,12 @@ async fn expect_refused() {
         match req.url() {
             "/refused" => {
                 let headers = [("Connection", "close")];
-                res.write_head_with(413, None, headers).unwrap();
-                return res.end_bytes("too much");
+                res.write_head(413, headers);
+                return res.end("too much");
             }
             "/kept" => {
                 res.set_status(401);
-                return res.end_bytes("who");
+                return res.end("who");
             }
             "/twice" => {
                 res.write_continue();
@@ -137,8 +138,8 @@ async fn expect_refused() {
     server.on(CHECK_EXPECTATION, |exchange| {
         let expected = exchange.request.headers().get("expect").unwrap_or_default();
         log(format!("expectation {expected}"));
-        exchange.response.write_head(417).unwrap();
-        exchange.response.end();
+        exchange.response.write_head(417, ());
+        exchange.response.end(());
     });
     server.listen_this(FREE, |server| {
         let agent = Agent::builder().keep_alive(true).max_sockets(1).build();
@@ -162,12 +163,12 @@ fn next_expectation(server: Server, agent: Agent, mut list: Vec<(&'static str, &
     let (path, expected) = list.remove(0);
     let options = RequestOptions::new(server.address().unwrap()).agent(&agent);
     let options = options.path(path).method("PUT").header("Expect", expected);
-    let req = http::request(options.header("Content-Length", 4)).unwrap();
+    let req = http::request(options.header("Content-Length", 4));
     log(format!("sent-{}", req.headers_sent()));
     req.on_this(CONTINUE, move |req, ()| {
         log(format!("continue{path}"));
         if !req.ended() {
-            req.end_bytes("body");
+            req.end("body");
         }
     });
     req.on(INFORMATION, move |i| {
@@ -184,7 +185,7 @@ fn next_expectation(server: Server, agent: Agent, mut list: Vec<(&'static str, &
         res.on(END, move |()| {
             log(format!("res.end{path}"));
             if !req.ended() {
-                req.end_bytes("late");
+                req.end("late");
             }
         });
     });
@@ -205,7 +206,7 @@ fn hear_upgrades(server: &Server) {
         socket.on(CLOSE, move |()| log(format!("socket.close{of}")));
         match &*url {
             "/destroyed" => socket.destroy(None),
-            "/answered" => socket.end_chunk(
+            "/answered" => socket.end(
                 "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno",
             ),
             _ => _ = socket.write(
@@ -219,14 +220,14 @@ async fn upgrade_refused() {
     let server = http::create_server(|req, res| {
         log(format!("request{} upgrade-{}", req.url(), req.upgrade()));
         let headers = [("Upgrade", "other"), ("Connection", "Upgrade")];
-        res.write_head_with(426, None, headers).unwrap();
-        res.end_bytes("no");
+        res.write_head(426, headers);
+        res.end("no");
     });
     server.on(CONNECT, |handover| {
         log(format!("connect {}", handover.message.url()));
-        handover.socket.end_chunk(
-            "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 5\r\n\r\nwho??",
-        );
+        handover
+            .socket
+            .end("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 5\r\n\r\nwho??");
     });
     server.listen_this(FREE, |server| {
         let paths = [
@@ -253,7 +254,7 @@ fn next_upgrade(server: Server, mut paths: Vec<&'static str>) {
             .header("Connection", "Upgrade")
             .header("Upgrade", "x"),
     };
-    let req = http::request(options).unwrap();
+    let req = http::request(options);
     req.on(RESPONSE, move |res| {
         let connection = res.headers().get("connection").unwrap_or_default();
         let (status, upgrade) = (res.status_code().unwrap(), res.upgrade());
@@ -270,7 +271,7 @@ fn next_upgrade(server: Server, mut paths: Vec<&'static str>) {
                 "client.upgrade {status} {}",
                 latin1(&handover.head)
             ));
-            handover.socket.end();
+            handover.socket.end(());
         });
     }
     req.on(CONNECT, |handover| {
@@ -291,7 +292,7 @@ fn next_upgrade(server: Server, mut paths: Vec<&'static str>) {
             next_upgrade(server, paths);
         });
     });
-    req.end();
+    req.end(());
 }
 
 async fn close_mixed() {
@@ -302,7 +303,7 @@ async fn close_mixed() {
         log(format!("request{}", req.url()));
         match req.url() {
             "/busy" => _ = hold.replace(Some(res.clone())),
-            _ => res.end_bytes("x"),
+            _ => res.end("x"),
         }
     });
     server.on(UPGRADE, move |handover| {
@@ -351,12 +352,12 @@ async fn close_mixed() {
         });
         set_timeout(800 * SLOWNESS, move || {
             log("-- fresh");
-            fresh.end();
+            fresh.end(());
         });
         let of = server.clone();
         set_timeout(900 * SLOWNESS, move || {
             log("-- busy");
-            busy.take().unwrap().end_bytes("y");
+            busy.take().unwrap().end("y");
             held.once(MORE, move |_| {
                 set_timeout(200 * SLOWNESS, move || {
                     log("-- all");
@@ -368,8 +369,8 @@ async fn close_mixed() {
         set_timeout(1400 * SLOWNESS, move || {
             count(&of);
             log("-- up");
-            up.end_chunk("bye");
-            upgraded.take().unwrap().end();
+            up.end("bye");
+            upgraded.take().unwrap().end(());
         });
     });
 }
@@ -397,7 +398,7 @@ async fn slow_requests() {
         req.resume();
         match &*url {
             "/begun" => _ = res.write("begun"),
-            "/answered" | "/first" => res.end_bytes("done"),
+            "/answered" | "/first" => res.end("done"),
             _ => {}
         }
     });
@@ -424,7 +425,7 @@ fn next_slow(server: Server, mut list: Vec<String>) {
         server.on(CLIENT_ERROR, |failed| {
             let (code, writable) = (code(&failed.error), failed.socket.writable().is_writable());
             log(format!("clientError {code} {writable}"));
-            failed.socket.end_chunk("HTTP/1.1 400 Mine\r\n\r\n");
+            failed.socket.end("HTTP/1.1 400 Mine\r\n\r\n");
         });
     }
     let port = server.address().unwrap().port();

@@ -70,7 +70,7 @@ fn feed(input: Bytes, pieces: &'static [&'static [u8]]) {
             input.writable().write(piece.to_vec());
             set_immediate(move || feed(input, rest));
         }
-        None => input.writable().end(),
+        None => input.writable().end(()),
     }
 }
 
@@ -93,7 +93,7 @@ fn close_lines() {
     input.writable().write("a\nb\nc\nd");
     set_immediate(move || {
         input.writable().write("e\n");
-        input.writable().end();
+        input.writable().end(());
         set_immediate(pause_lines);
     });
 }
@@ -116,7 +116,7 @@ fn pause_lines() {
     rl.on(RESUME, says("resumed"));
     rl.on(CLOSE, says("end"));
     input.writable().write("1\n2\n");
-    set_timeout(10, move || input.writable().end_chunk("3"));
+    set_timeout(10, move || input.writable().end("3"));
 }
 
 fn alone(server: &Server, path: &str) -> RequestOptions {
@@ -173,12 +173,12 @@ async fn pipelines() {
         let two: Send = |r| {
             r.write("one");
             let r = r.clone();
-            set_timeout(40, move || r.end_bytes("two"));
+            set_timeout(40, move || r.end("two"));
         };
         let list: [(&str, Send); 3] = [
-            ("/from", |r| r.end()),
+            ("/from", |r| r.end(())),
             ("/upper", two),
-            ("/echo", |r| r.end_bytes(vec![0; 3 << 20])),
+            ("/echo", |r| r.end(vec![0; 3 << 20])),
         ];
         next_pipeline(server.clone(), list.into());
     });
@@ -197,7 +197,7 @@ fn next_pipeline(server: Server, mut list: Vec<(&'static str, Send)>) {
         return;
     }
     let (path, send) = list.remove(0);
-    let req = http::request(alone(&server, path).method("POST")).unwrap();
+    let req = http::request(alone(&server, path).method("POST"));
     req.on_response(move |res| {
         let body = Rc::<RefCell<Vec<u8>>>::default();
         let all = body.clone();
@@ -234,14 +234,14 @@ fn limited() -> Server {
             "/req" => {
                 req.once(server::TIMEOUT, move |_| {
                     log("req.timeout true");
-                    answer.end_bytes("late");
+                    answer.end("late");
                 });
                 req.set_timeout(80);
             }
             "/res" => {
                 res.once(server::TIMEOUT, move |_| {
                     log("res.timeout true");
-                    answer.end_bytes("late");
+                    answer.end("late");
                 });
                 res.set_timeout(80);
             }
@@ -251,12 +251,12 @@ fn limited() -> Server {
                 req.resume();
                 res.once(server::TIMEOUT, move |_| {
                     log("res.timeout");
-                    answer.end();
+                    answer.end(());
                 });
                 res.set_timeout(80);
             }
             "/none" | "/server" => req.socket().set_timeout(80),
-            _ => res.end_bytes("x"),
+            _ => res.end("x"),
         }
     });
     server
@@ -339,7 +339,7 @@ async fn read_server(req: IncomingMessage, res: http::ServerResponse) {
         Some(code) => log(format!("{name} caught {code}")),
         None => log(format!("{name} over")),
     }
-    res.end_bytes("answer");
+    res.end("answer");
 }
 
 type More = fn(&Socket);
@@ -361,9 +361,9 @@ async fn iterate_messages() {
         let rest: More = |c| {
             c.write("cd");
             let c = c.clone();
-            set_timeout(60, move || c.end());
+            set_timeout(60, move || c.end(()));
         };
-        let end: More = |c| c.end();
+        let end: More = |c| c.end(());
         let list: [(&str, &str, More); 5] = [
             ("/all", "ab", rest),
             ("/left", "ab", rest),
@@ -395,7 +395,7 @@ fn read_responses(server: Server) {
         let (res, is_cut) = (res.clone(), req.url() == "/cut");
         set_timeout(40, move || match is_cut {
             true => res.destroy(None),
-            false => res.end_bytes("two"),
+            false => res.end("two"),
         });
     });
     other.listen_this(FREE, |other| {
@@ -412,7 +412,7 @@ fn read_responses(server: Server) {
 }
 
 async fn read_response(server: &Server, path: &'static str) {
-    let req = http::get(alone(server, path)).unwrap();
+    let req = http::get(alone(server, path));
     req.on(CLOSE, move |()| log(format!("client{path} req.close")));
     let res = once(&req, RESPONSE).await.unwrap();
     res.on_this(CLOSE, move |res, ()| {

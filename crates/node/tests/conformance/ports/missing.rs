@@ -290,7 +290,7 @@ async fn listeners_in_close() {
     in_two_turns(|| {
         let writable = Writable::bytes(|_: Vec<u8>, done| done.ok()).build();
         later("writable", &writable);
-        writable.end();
+        writable.end(());
         in_two_turns(|| {
             let sink = Writable::bytes(|_: Vec<u8>, done| done.ok());
             let failed = Duplex::new(Readable::<Vec<u8>>::bytes(), sink);

@@ -53,16 +53,16 @@ fn answer(req: &IncomingMessage, res: &ServerResponse) {
             let req = req.clone();
             set_timeout(20, move || {
                 req.resume();
-                response.end_bytes("slow");
+                response.end("slow");
             });
         }
         "/trailers" => {
-            res.set_header("Trailer", "X-Sum").unwrap();
+            res.set_header("Trailer", "X-Sum");
             res.write("a");
             res.add_trailers([("X-Sum", HeaderValue::from("1"))])
                 .unwrap();
             req.resume();
-            res.end_bytes("b");
+            res.end("b");
         }
         _ => {
             let size = Rc::new(Cell::new(0));
@@ -71,9 +71,7 @@ fn answer(req: &IncomingMessage, res: &ServerResponse) {
                 count.set(count.get() + d.len());
                 log(format!("data {name} {}", d.len()));
             });
-            req.on(END, move |()| {
-                response.end_bytes(format!("size {}", size.get()))
-            });
+            req.on(END, move |()| response.end(format!("size {}", size.get())));
         }
     }
 }
@@ -84,12 +82,12 @@ async fn mixed_pipeline() {
         let expected = exchange.request.headers().get("expect").unwrap_or_default();
         log(format!("expectation {expected}"));
         exchange.response.set_status(417);
-        exchange.response.end();
+        exchange.response.end(());
     });
     server.on(UPGRADE, |handover| {
         let (url, head) = (handover.message.url(), latin1(&handover.head));
         log(format!("upgrade {url} {head}"));
-        handover.socket.end_chunk("bye");
+        handover.socket.end("bye");
     });
     server.listen_this(FREE, |server| {
         let (port, server) = (server.address().unwrap().port(), server.clone());
@@ -129,21 +127,21 @@ fn chained(heard: Heard) -> http::Server {
         let res = res.clone();
         let to = |code: u16, location: &str| {
             let headers = [("Location", location)];
-            res.write_head_with(code, None, headers).unwrap();
+            res.write_head(code, headers);
         };
         match kind {
             "chain" if n > 0 => {
                 let code = if n % 2 == 1 { 302 } else { 307 };
                 to(code, &format!("/chain/{}#f{n}", n - 1));
-                set_timeout(10, move || res.end_bytes("moved"));
+                set_timeout(10, move || res.end("moved"));
             }
             "body" => {
                 res.write("begin");
-                set_timeout(200, move || res.end_bytes("end"));
+                set_timeout(200, move || res.end("end"));
             }
             "cut" => {
                 let headers = [("Content-Length", 9)];
-                res.write_head_with(200, None, headers).unwrap();
+                res.write_head(200, headers);
                 res.write("half");
                 set_timeout(20, move || res.destroy(None));
             }
@@ -151,16 +149,16 @@ fn chained(heard: Heard) -> http::Server {
             "bad" | "away" => {
                 let is_bad = kind == "bad";
                 let location = if is_bad { "http://[bad" } else { "data:,x" };
-                res.set_header("Location", location).unwrap();
+                res.set_header("Location", location);
                 res.set_status(if is_bad { 301 } else { 302 });
-                res.end();
+                res.end(());
             }
             _ => {
                 let (method, body) = (req.method(), Rc::<RefCell<String>>::default());
                 let all = body.clone();
                 req.on_data(move |d| body.borrow_mut().push_str(&text(d)));
                 req.on(END, move |()| {
-                    res.end_bytes(format!("final {method} {}", all.borrow()))
+                    res.end(format!("final {method} {}", all.borrow()))
                 });
             }
         }

@@ -35,6 +35,8 @@ mod exit;
 mod fetch;
 mod fetch_more;
 #[cfg(unix)]
+mod file_system;
+#[cfg(unix)]
 mod files;
 mod generators;
 mod hooks;
@@ -62,9 +64,14 @@ mod messages;
 mod missing;
 mod mixed;
 mod modules;
+mod network;
+mod newer;
 mod order;
 mod performance;
 mod performance_more;
+mod porting;
+mod porting_events;
+mod porting_more;
 #[cfg(unix)]
 mod processes;
 mod promise_timers;
@@ -74,9 +81,13 @@ mod small_modules;
 mod sockets;
 mod sockets_again;
 mod sockets_reentrant;
+#[cfg(unix)]
+mod spawning;
 mod streams;
 mod surface;
 mod timers;
+#[cfg(target_os = "linux")]
+mod watching;
 
 use crate::support::{Clock, Main};
 
@@ -104,6 +115,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     promise_timers::PORTS,
     messages::PORTS,
     streams::PORTS,
+    newer::PORTS,
     #[cfg(unix)]
     processes::PORTS,
     #[cfg(unix)]
@@ -148,8 +160,18 @@ pub(crate) const ALL: &[&[Port]] = &[
     hooks_further::PORTS,
     performance_more::PORTS,
     ends::PORTS,
+    porting::PORTS,
+    porting_events::PORTS,
+    porting_more::PORTS,
     #[cfg(unix)]
     missing::PORTS,
+    #[cfg(unix)]
+    spawning::PORTS,
+    #[cfg(unix)]
+    file_system::PORTS,
+    network::PORTS,
+    #[cfg(target_os = "linux")]
+    watching::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.

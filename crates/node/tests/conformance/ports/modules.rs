@@ -225,7 +225,7 @@ async fn consume() {
         p.on(CLOSE, says("close"));
         p.writable().write("one ");
         set_immediate(move || {
-            p.writable().end_chunk("two");
+            p.writable().end("two");
             log("ended");
         });
         whole.await.unwrap();
@@ -262,7 +262,7 @@ async fn schedule() {
         y.await.unwrap();
         let ac = AbortController::new();
         let options = Options::new().signal(&ac.signal());
-        let w = scheduler::wait_with(1_000, &options).then_or(|result| {
+        let w = scheduler::wait_with(1_000, &options).then_result(|result| {
             let e = result.unwrap_err();
             log(format!("{}-{}", e.name(), e.code().unwrap()));
         });
@@ -410,7 +410,7 @@ async fn ends() {
         let w = Writable::bytes(|_: Vec<u8>, done| drop(set_immediate(move || done.ok()))).build();
         w.on(FINISH, says("w.finish"));
         w.on(CLOSE, says("w.close"));
-        w.end_chunk("x");
+        w.end("x");
         said("w", finished(&w)).await.unwrap();
         let e = Writable::bytes(|_: Vec<u8>, done| done.fail(Error::new("bad"))).build();
         e.write("x");
@@ -421,7 +421,7 @@ async fn ends() {
         t.readable().destroy(None);
         early.await.unwrap();
         let half = pass_through();
-        half.writable().end();
+        half.writable().end(());
         let options = FinishedOptions {
             readable: false,
             ..FinishedOptions::default()
@@ -442,7 +442,7 @@ async fn ends() {
         d.readable().resume();
         d.readable().push_end();
         read.await.unwrap();
-        d.writable().end();
+        d.writable().end(());
         said("d", finished(&d)).await.unwrap();
     });
 }
@@ -463,10 +463,10 @@ async fn pair() {
         });
         set_timeout(10, move || {
             a.readable().on_text(|d| log(format!("a-{d}")));
-            a.writable().end_chunk_with("last", |_| log("end.cb"));
+            a.writable().end_with("last", |_| log("end.cb"));
             set_timeout(10, move || {
                 log("b.end()");
-                b.writable().end();
+                b.writable().end(());
             });
         });
     });

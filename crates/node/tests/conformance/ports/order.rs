@@ -12,7 +12,7 @@ use phaseloop_node::fs::{self, OPEN, READY};
 use phaseloop_node::net::{self, CONNECT, LISTENING};
 use phaseloop_node::process::{self, Warning};
 use phaseloop_node::stream::{
-    CLOSE, DRAIN, Duplex, END, FINISH, FinishedOptions, Readable, Writable, finished_with,
+    CLOSE, DRAIN, Duplex, END, FINISH, FinishedOptions, NoChunk, Readable, Writable, finished_with,
 };
 use phaseloop_node::timers::promises as sleeps;
 use phaseloop_node::worker_threads::{EXIT, MessagePort, ONLINE, Worker};
@@ -214,7 +214,7 @@ async fn finished_one_side() {
     };
     let d = duplex("a");
     finished_with(&d, written).then(over("a"));
-    d.writable().end_chunk("x");
+    d.writable().end("x");
     next_tick(say("tick"));
     let d = duplex("b");
     finished_with(&d, read).then(over("b"));
@@ -237,7 +237,7 @@ async fn finished_one_side() {
     .then(over("e"));
     d.destroy(Some(Error::new("boom")));
     let f = duplex("f");
-    f.writable().end();
+    f.writable().end(());
     set_immediate(move || {
         finished_with(&f, written).then(over("f"));
         log("f asked");
@@ -248,14 +248,14 @@ async fn finished_one_side() {
         ..written
     };
     finished_with(&d, neither).then(over("g"));
-    d.writable().end();
+    d.writable().end(());
     d.readable().resume();
     d.readable().push_end();
     let w = Writable::objects(|(), done| done.ok()).build();
     finished_with(&w, written).then(over("w"));
     w.on(FINISH, says("w finish"));
     w.on(CLOSE, says("w close"));
-    w.end();
+    w.end(NoChunk);
 }
 
 async fn worker_terminated_early() {
@@ -600,7 +600,7 @@ async fn file_writes_queue_up() {
     fn full() {
         let f = fs::create_write_stream("/dev/full");
         write_all(&f, &["f1", "f2"]);
-        f.end_with(written("end"));
+        f.end_with((), written("end"));
         events("f", &f);
     }
     let w = fs::create_write_stream(scratch("file"));
@@ -617,7 +617,7 @@ async fn file_writes_queue_up() {
             written("f")(result);
             set_timeout(20, move || {
                 write_all(&last, &["h", "i"]);
-                last.end_chunk_with("j", written("end"));
+                last.end_with("j", written("end"));
             });
         });
         this.uncork();
@@ -673,7 +673,7 @@ async fn socket_writes_queue_up() {
                     log(format!("now {}", sink.length()));
                     sink.cork();
                     this.write_with("k", written("k"));
-                    sink.end_chunk_with("l", written("end"));
+                    sink.end_with("l", written("end"));
                 });
             });
         });
@@ -718,7 +718,7 @@ async fn closed_before_connected() {
         }
     }
     fn end(socket: &net::Socket) {
-        socket.writable().end_with(told("end"));
+        socket.writable().end_with((), told("end"));
     }
     let steps: VecDeque<fn()> = VecDeque::from([
         (|| {
@@ -738,7 +738,7 @@ async fn closed_before_connected() {
         },
         || {
             let s = connected("end-chunk");
-            s.writable().end_chunk_with("data", told("end"));
+            s.writable().end_with("data", told("end"));
             s.destroy(None);
         },
         || {
@@ -852,7 +852,7 @@ async fn throwing_listeners() {
             next_tick(move || log(format!("tick {late}")));
             let socket = get(&b);
             if text == "2" {
-                set_immediate(move || socket.end_chunk("3"));
+                set_immediate(move || socket.end("3"));
             } else if text == "1" {
                 set_immediate(move || {
                     socket.write("2");

@@ -57,7 +57,7 @@ async fn readline_lines() {
         input.writable().write("\n\né");
         set_timeout(50, move || {
             input.writable().write("a\rb\n");
-            input.writable().end_chunk("last");
+            input.writable().end("last");
             log("ended");
         });
     });
@@ -107,7 +107,7 @@ async fn iterator() {
             }
             set_timeout(50, move || {
                 log("more");
-                input.writable().end_chunk("c\nd");
+                input.writable().end("c\nd");
             });
         });
         let mut lines = rl.lines();
@@ -170,11 +170,11 @@ async fn promised(rl: Interface, output: Bytes) {
     let signal = c.signal();
     set_timeout(30, move || c.abort());
     let again = readline::promises::question_with_signal(&p, "again? ", &signal);
-    let failed = again.then_or(|n| log(n.unwrap_err().name()));
+    let failed = again.then_result(|n| log(n.unwrap_err().name()));
     failed.await.unwrap();
     p.close();
     let closed = readline::promises::question(&p, "closed? ");
-    let failed = closed.then_or(|n| log(n.unwrap_err().code().unwrap()));
+    let failed = closed.then_result(|n| log(n.unwrap_err().code().unwrap()));
     failed.await.unwrap();
     if let Err(e) = rl.question("x", |_| ()) {
         log(e.code().unwrap());

@@ -115,7 +115,7 @@ async fn small_modules() {
         let p = f(21);
         log("after-call");
         log(format!("value-{}", p.await.unwrap()));
-        let failed = f(-1).then_or(|x| log(x.unwrap_err().to_string()));
+        let failed = f(-1).then_result(|x| log(x.unwrap_err().to_string()));
         failed.await.unwrap();
         next_tick(say("tick"));
         let q = f(1);

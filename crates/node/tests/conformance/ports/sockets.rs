@@ -55,7 +55,7 @@ async fn net_listening_is_tick() {
 
 async fn net_conversation() {
     let server = net::create_server(|c| {
-        c.on_data_this(|c, d| c.end_chunk(d.to_ascii_uppercase()));
+        c.on_data_this(|c, d| c.end(d.to_ascii_uppercase()));
     });
     server.listen_this(socket_path("s"), |server| {
         let c = net::connect_with(socket_path("s"), |c| {
@@ -165,7 +165,7 @@ async fn connect_error() {
 async fn write_callbacks() {
     let server = net::create_server(|s| {
         s.on_data(|_| ());
-        s.on_this(END, |s, ()| s.end_chunk("bye"));
+        s.on_this(END, |s, ()| s.end("bye"));
     });
     server.listen_this(socket_path("s"), |server| {
         let c = net::connect_with(socket_path("s"), |c| {
@@ -174,7 +174,7 @@ async fn write_callbacks() {
             c.write_with("b", done("cb-b"));
             next_tick(say("tick2"));
             then("promise");
-            c.end_chunk_with("c", done("end-cb"));
+            c.end_with("c", done("end-cb"));
             log("sync");
         });
         c.on_data(|d| log(format!("data-{}", text(d))));

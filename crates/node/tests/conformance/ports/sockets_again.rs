@@ -30,7 +30,7 @@ async fn socket_connects_again() {
     let count = served.clone();
     let server = net::create_server(move |c| {
         count.set(count.get() + 1);
-        c.end_chunk(format!("hello{}", count.get()));
+        c.end(format!("hello{}", count.get()));
     });
     server.listen_this(("127.0.0.1", 0), |server| {
         let (server, port) = (server.clone(), server.address().unwrap().port());
@@ -82,7 +82,7 @@ async fn socket_connects_after_an_error() {
     let (c, left) = (Socket::new(), Cell::new(2));
     c.on_this(CONNECT, |c, ()| {
         log("connect");
-        c.end_chunk("bye");
+        c.end("bye");
     });
     c.on(ERROR, |e| log(format!("error-{}", e.code().unwrap())));
     c.on(END, says("end"));
@@ -169,9 +169,9 @@ async fn writes_after_the_peers_end() {
             log("end");
             let c = Socket::clone(c);
             next_tick(move || {
-                c.end();
+                c.end(());
                 log(format!("write-{}", c.write_with("x", why("write"))));
-                c.end_chunk_with("y", why("end"));
+                c.end_with("y", why("end"));
             });
         });
         c.resume();
@@ -183,7 +183,7 @@ async fn writes_after_the_peers_end() {
         };
         let c = Socket::with_options(options);
         c.connect(socket_path("s"));
-        c.end();
+        c.end(());
         c.write_with("x", why("own"));
         c.on(ERROR, |e| log(format!("c.error-{}", e.code().unwrap())));
         let server = server.clone();
@@ -229,7 +229,7 @@ fn round(
     net::connect_with(socket_path("s"), move |c| {
         c.write_with(vec![0; 8 << 20], ticks("large", "large.tick"));
         c.write_with("x", ticks("small", "small.tick"));
-        c.end_with(ticks("end", "end.tick"));
+        c.end_with((), ticks("end", "end.tick"));
         c.on(FINISH, says("never"));
         c.on(ERROR, |e| log(format!("error-{}", e.code().unwrap())));
         c.on_this(CLOSE, move |c, ()| {

@@ -339,7 +339,7 @@ async fn ends_and_connects() {
                     c.destroy(None);
                     connect(c, ports);
                 });
-                c.end_chunk("two");
+                c.end("two");
                 c.resume();
             },
             |c, ports| {
@@ -347,9 +347,9 @@ async fn ends_and_connects() {
                 c.once_this(CLOSE, move |c, ()| {
                     connect(c, ports);
                     log(full(c));
-                    c.end_chunk("four");
+                    c.end("four");
                 });
-                c.end_chunk("three");
+                c.end("three");
                 c.resume();
             },
         ],

@@ -74,7 +74,7 @@ async fn writable_finish() {
     w.on(CLOSE, says("close"));
     w.write_with("a", done("cb-a"));
     w.write_with("b", done("cb-b"));
-    w.end_chunk_with("c", done("end-cb"));
+    w.end_with("c", done("end-cb"));
     next_tick(say("tick"));
     Promise::resolved(()).then(|()| log("promise"));
     log("sync");
@@ -97,7 +97,7 @@ async fn writable_async_sink() {
     log(w.write_with("b", done("cb-b")).to_string());
     set_immediate(move || {
         set_immediate(move || {
-            set_immediate(move || w.end_with(done("end-cb")));
+            set_immediate(move || w.end_with((), done("end-cb")));
         });
     });
 }

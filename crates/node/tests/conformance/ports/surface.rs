@@ -455,7 +455,7 @@ async fn net_options() {
                     "server.writable-{}",
                     socket.writable().is_writable()
                 ));
-                socket.end_chunk("late");
+                socket.end("late");
             });
         });
         let (socket, closed) = (s.clone(), closed.clone());
@@ -471,7 +471,7 @@ async fn net_options() {
         log(format!("queued-{}", c.bytes_written()));
         c.write("hello");
         log(format!("queued-{}", c.bytes_written()));
-        c.end_chunk(" world");
+        c.end(" world");
         log(format!("queued-{}", c.bytes_written()));
         let this = c.clone();
         c.on_text(move |d| log(format!("client.data-{d}-{}", this.bytes_read())));
@@ -539,7 +539,7 @@ async fn one_sided_object_mode() {
     readable.on_data(|line| log(format!("line-{line}")));
     lines.on(DRAIN, |()| log("drain"));
     lines.on(END, |()| log("end"));
-    writable.end();
+    writable.end(());
     let bytes = Transform::objects_to_bytes(|n: usize, out| out.ok_with(vec![b'x'; n])).build();
     let (readable, writable) = (bytes.readable().clone(), bytes.writable().clone());
     log(format!(

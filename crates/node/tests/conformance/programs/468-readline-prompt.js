@@ -7,7 +7,7 @@ const input = new PassThrough(), output = new PassThrough();
 output.on('data', (d) => log('out-' + JSON.stringify(String(d))));
 const rl = readline.createInterface({ input, output, prompt: '$ ' });
 for (const e of ['pause', 'resume', 'close']) rl.on(e, () => log(e));
-rl.on('line', (l) => { log('line-' + l); if (l === 'quit') rl.close(); else rl.prompt(); });
+rl.on('line', (l) => { log('line-' + l); if (l === 'quit') rl.close(); else try { rl.prompt(); } catch (e) { log(e.code); } });
 rl.prompt();
 log('prompt-' + rl.getPrompt());
 rl.setPrompt('# ');

@@ -24,7 +24,8 @@ const get = (p) => `GET ${p} HTTP/1.1\r\nHost: h\r\n\r\n`;
 listen(server, (port) => {
   const c = raw(port, ['/a1', '/a2', '/a3', '/a4'].map(get).join(''), (text) => {
     log(show(text));
-    raw(port, ['/b1', '/b2', '/b3'].map(get).join(''), (t) => { log(show(t)); server.close(() => log('closed')); });
+    const d = raw(port, ['/b1', '/b2', '/b3'].map(get).join(''), (t) => { log(show(t)); server.close(() => log('closed')); });
+    setTimeout(() => d.destroy(), 900);
   });
   c.on('more', (got) => { if (got.includes('a4\r\n1\r\n.\r\n0')) setTimeout(() => c.end(), 50); });
 });

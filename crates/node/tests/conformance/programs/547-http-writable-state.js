@@ -28,7 +28,7 @@ const server = http.createServer((req, res) => {
     log('write ' + res.write('e', (e) => log('fourth ' + code(e))));
     state('after');
   } else {
-    log('big ' + res.write(Buffer.alloc(20000)));
+    log('big ' + res.write(Buffer.alloc(80000)));
     state('full');
     res.on('drain', () => { state('drain'); res.end(); });
   }

@@ -1,0 +1,20 @@
+'use strict';
+// N144: pause and resume of a destroyed stream do nothing; a read returns one chunk of bytes, or all text.
+const { log } = require('./_lib');
+const { Readable } = require('stream');
+const r = new Readable({ read() {} });
+for (const e of ['pause', 'resume', 'close']) r.on(e, () => log(e));
+r.destroy();
+r.pause();
+r.resume();
+log('flowing-' + r.readableFlowing + ' paused-' + r.isPaused());
+const b = new Readable({ read() {} });
+b.push('ab');
+b.push('cde');
+log('bytes-' + b.read() + '-' + b.readableLength);
+b.push('f');
+log('bytes-' + b.read(4) + '-' + b.read());
+const t = new Readable({ read() {} }).setEncoding('utf8');
+t.push('ab');
+t.push('cde');
+log('text-' + t.read() + '-' + t.readableLength);

@@ -1,0 +1,41 @@
+'use strict';
+// N108: spawn with options: directory, environment, stdio, shell, time limit, signal; code and signal in 'close'.
+const { log, tmp } = require('./_lib');
+const { spawn } = require('child_process');
+const fs = require('fs');
+const run = (name, program, args, options) => new Promise((resolve) => {
+  const c = spawn(program, args, options);
+  let out = '';
+  for (const stream of [c.stdout, c.stderr]) if (stream) stream.on('data', (d) => { out += d; });
+  log(name + ' ' + [c.stdin, c.stdout, c.stderr].map((s) => (s ? 'pipe' : 'null')).join(' '));
+  c.on('error', (e) => log(name + ' error ' + [e.name, e.code, e.message].join('|')));
+  c.on('exit', (code, signal) => log(name + ' exit ' + code + ' ' + signal));
+  c.on('close', (code, signal) => { log(name + ' close ' + code + ' ' + signal + ' ' + JSON.stringify(out)); resolve(); });
+});
+(async () => {
+  await run('plain', 'sh', ['-c', 'echo out; exit 3'], {});
+  await run('cwd', 'pwd', [], { cwd: '/' });
+  await run('env', 'sh', ['-c', 'echo "$A-$HOME"'], { env: { A: 'b' } });
+  await run('argv0', 'sh', ['-c', 'echo $0'], { argv0: 'other' });
+  await run('ignore', 'sh', ['-c', 'echo out; echo err >&2'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  await run('none', 'sh', ['-c', 'exit 4'], { stdio: 'ignore' });
+  await run('short', 'sh', ['-c', 'cat; echo out'], { stdio: ['ignore'] });
+  await run('shell', 'echo "$A"; exit 5', [], { shell: true, env: { A: 'b  c' } });
+  await run('shell-path', 'echo $0', [], { shell: '/bin/sh' });
+  await run('shell-args', 'echo', ['a', '"b  c"'], { shell: true });
+  await run('timeout', 'sleep', ['60'], { timeout: 50 });
+  await run('timeout-kill', 'sleep', ['60'], { timeout: 50, killSignal: 'SIGKILL' });
+  await run('in-time', 'true', [], { timeout: 60000 });
+  await run('aborted', 'sleep', ['60'], { signal: AbortSignal.abort() });
+  await run('abort-kill', 'sleep', ['60'], { signal: AbortSignal.timeout(50), killSignal: 'SIGINT' });
+  const controller = new AbortController();
+  const aborting = run('abort', 'sleep', ['60'], { signal: controller.signal });
+  setImmediate(() => controller.abort());
+  await aborting;
+  await run('no-cwd', 'true', [], { cwd: '/no/such/directory' });
+  await run('no-program', 'no-such-program', [], { stdio: 'ignore' });
+  const file = fs.openSync(tmp('file'), 'w');
+  await run('file', 'sh', ['-c', 'echo out; echo err >&2'], { stdio: ['ignore', file, file] });
+  fs.closeSync(file);
+  log(JSON.stringify(fs.readFileSync(tmp('file'), 'utf8')));
+})();

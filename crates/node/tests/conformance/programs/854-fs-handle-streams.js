@@ -1,0 +1,43 @@
+'use strict';
+// N109: streams of an open file: who closes it, and a signal that ends them.
+const fs = require('fs');
+const { log, tmp } = require('./_lib');
+const p = fs.promises;
+const ended = (name, s) => new Promise((resolve) => {
+  s.on('data', (d) => log(name + ' data ' + d));
+  s.on('end', () => log(name + ' end'));
+  s.on('error', (e) => log(name + ' error ' + e.name + ' ' + e.code));
+  if (name === 'kept') s.on('end', () => setTimeout(resolve, 50));
+  else s.on('close', () => { log(name + ' close'); resolve(); });
+});
+(async () => {
+  fs.writeFileSync(tmp('file'), '0123456789');
+  let h = await p.open(tmp('file'));
+  await ended('read', h.createReadStream({ start: 2, end: 5 }));
+  log('fd ' + h.fd);
+  h = await p.open(tmp('file'));
+  await ended('kept', h.createReadStream({ autoClose: false, end: 2 }));
+  log('fd ' + (h.fd > 0) + ' ' + (await h.read(Buffer.alloc(3), 0, 3, 7)).buffer);
+  await h.close();
+  h = await p.open(tmp('file'), 'r+');
+  const w = h.createWriteStream({ start: 3 });
+  w.end('abc');
+  await new Promise((resolve) => w.on('close', () => { log('write close'); resolve(); }));
+  log('fd ' + h.fd + ' ' + fs.readFileSync(tmp('file')));
+  h = await p.open(tmp('file'), 'r+');
+  const k = h.createWriteStream({ autoClose: false, start: 8 });
+  k.end('Z');
+  await new Promise((resolve) => k.on('finish', () => { log('kept finish'); setTimeout(resolve, 50); }));
+  log('fd ' + (h.fd > 0) + ' ' + k.destroyed + ' ' + fs.readFileSync(tmp('file')));
+  k.destroy();
+  await new Promise((resolve) => k.on('close', () => { log('kept close'); resolve(); }));
+  const controller = new AbortController();
+  const aborted = fs.createReadStream(tmp('file'), { signal: controller.signal });
+  const end = ended('aborted', aborted);
+  controller.abort();
+  await end;
+  await ended('before', fs.createReadStream(tmp('file'), { signal: AbortSignal.abort() }));
+  const written = fs.createWriteStream(tmp('other'), { signal: AbortSignal.timeout(50) });
+  written.on('error', (e) => log('written error ' + e.name));
+  await new Promise((resolve) => written.on('close', () => { log('written close'); resolve(); }));
+})();

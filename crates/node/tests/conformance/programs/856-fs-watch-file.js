@@ -1,0 +1,31 @@
+'use strict';
+// N109: files that are looked at again and again.
+const fs = require('fs');
+const { log, tmp } = require('./_lib');
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+(async () => {
+  fs.writeFileSync(tmp('file'), 'a');
+  const seen = [];
+  fs.watchFile(tmp('file'), { interval: 20 }, (now, before) => seen.push(before.size + ' to ' + now.size + ' ' + now.nlink));
+  fs.watchFile(tmp('file'), { interval: 1 }, () => seen.push('second'));
+  await sleep(150);
+  fs.writeFileSync(tmp('file'), 'abc');
+  await sleep(150);
+  log([...new Set(seen.splice(0))].sort().join(', '));
+  fs.unlinkSync(tmp('file'));
+  await sleep(150);
+  log(seen.splice(0).join(', '));
+  fs.writeFileSync(tmp('file'), 'abcdef');
+  await sleep(150);
+  log([...new Set(seen.splice(0))].sort().join(', '));
+  fs.unwatchFile(tmp('file'));
+  fs.writeFileSync(tmp('file'), '');
+  await sleep(150);
+  log('unwatched ' + seen.join(', '));
+  fs.watchFile(tmp('no'), { interval: 20 }, (now, before) => log('missing ' + [now.size, now.mtimeMs, now.isFile(), before.ino].join(' ')));
+  await sleep(150);
+  fs.unwatchFile(tmp('no'));
+  fs.unwatchFile(tmp('never'));
+  fs.watchFile(tmp('file'), { persistent: false }, () => log('never'));
+  fs.watchFile(tmp(''), () => log('never')).unref();
+})();

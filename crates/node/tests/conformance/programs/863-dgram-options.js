@@ -1,0 +1,45 @@
+'use strict';
+// N153: time to live, broadcast, multicast and buffers of datagram sockets.
+const dgram = require('dgram');
+const { log } = require('./_lib');
+const t = (name, f) => { try { log(name + ' ' + f()); } catch (e) { log(name + ' ' + e.name + ' ' + e.code + ' ' + e.syscall); } };
+const fresh = dgram.createSocket('udp4');
+t('fresh ttl', () => fresh.setTTL(3));
+t('fresh broadcast', () => fresh.setBroadcast(true));
+t('fresh loop', () => fresh.setMulticastLoopback(true));
+fresh.close();
+t('closed join', () => fresh.addMembership('224.0.0.114'));
+const s = dgram.createSocket({ type: 'udp4', reuseAddr: true, recvBufferSize: 20000, sendBufferSize: 30000 });
+s.bind(0, '0.0.0.0', () => {
+  t('ttl', () => s.setTTL(3));
+  t('ttl 0', () => s.setTTL(0));
+  t('ttl 300', () => s.setTTL(300));
+  t('multicast ttl', () => s.setMulticastTTL(7));
+  t('multicast ttl 300', () => s.setMulticastTTL(300));
+  t('broadcast', () => s.setBroadcast(true));
+  t('loop', () => s.setMulticastLoopback(true));
+  t('interface', () => s.setMulticastInterface('127.0.0.1'));
+  t('join', () => s.addMembership('224.0.0.114', '127.0.0.1'));
+  t('join again', () => s.addMembership('224.0.0.114', '127.0.0.1'));
+  t('join no group', () => s.addMembership('10.0.0.1', '127.0.0.1'));
+  t('leave', () => s.dropMembership('224.0.0.114', '127.0.0.1'));
+  t('leave again', () => s.dropMembership('224.0.0.114', '127.0.0.1'));
+  t('source', () => s.addSourceSpecificMembership('127.0.0.1', '232.1.1.1', '127.0.0.1'));
+  t('source leave', () => s.dropSourceSpecificMembership('127.0.0.1', '232.1.1.1', '127.0.0.1'));
+  t('buffers', () => (s.getRecvBufferSize() >= 20000) + ' ' + (s.getSendBufferSize() >= 30000));
+  s.setRecvBufferSize(50000);
+  s.setSendBufferSize(60000);
+  t('larger', () => (s.getRecvBufferSize() >= 50000) + ' ' + (s.getSendBufferSize() >= 60000));
+  const second = dgram.createSocket({ type: 'udp4', reuseAddr: true });
+  second.bind(s.address().port, '0.0.0.0', () => {
+    log('shared');
+    second.close();
+    s.addMembership('224.0.0.114', '127.0.0.1');
+    s.on('message', (m, from) => { log('message ' + m + ' ' + from.address); s.close(); });
+    s.send('hello', s.address().port, '224.0.0.114');
+  });
+});
+const controller = new AbortController();
+const aborted = dgram.createSocket({ type: 'udp4', signal: controller.signal });
+aborted.on('close', () => log('aborted close'));
+aborted.bind(0, '127.0.0.1', () => { controller.abort(); log('aborted'); });
