@@ -38,27 +38,24 @@
 //! | a listener | the `emit`; [`AsyncResource::bind_listener`] gives it that of its making |
 //! | callbacks of files, names and children | the call that started the operation |
 //! | a client socket | `connect` |
-//! | the event `connection`, requests of an HTTP server | `listen` |
-//! | an accepted socket, the events `upgrade` and `connect` of an HTTP server | none |
+//! | the event `connection`, requests and upgrades of an HTTP server | `listen` |
+//! | an accepted socket | none |
 //! | a port, a worker, a datagram socket | its making |
 //! | a listener for uncaught errors | what threw |
-//! | a listener for unhandled rejections | the making of the promise |
+//! | a listener for unhandled rejections | the call that rejected the promise |
+//! | the callback of [`finished`](crate::stream::finished) and of a pipeline | the call |
 //!
-//! What a callback enters by [`enter_with`](AsyncLocalStorage::enter_with) stays with its timer,
-//! socket, server, parser, port or [`AsyncResource`], as in Node 20: the next firing of an
-//! interval, the next chunk of a connection, the body and the next request of a kept-alive
-//! connection find it. Later versions of Node end it with the callback, as
-//! [`context`](phaseloop::context) does.
+//! What a callback enters by [`enter_with`](AsyncLocalStorage::enter_with) ends with it.
 //!
 //! In plain Rust: [`context::Variable`](phaseloop::context::Variable), which is a `static`.
 //!
 //! [`events::EventEmitterAsyncResource`]: crate::events::EventEmitterAsyncResource
 
 mod hooks;
-mod kept;
 mod resource;
 mod work;
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -66,10 +63,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::hooks::Hooks;
 pub use self::hooks::{AsyncHook, Callbacks, create_hook, execution_async_id, trigger_async_id};
-pub(crate) use self::kept::Kept;
 pub use self::resource::AsyncResource;
 pub(crate) use self::work::{Capture, Work};
-use phaseloop::extension::frame::{Frame, Key, Switch};
+use phaseloop::extension::frame::{Frame, Key};
 use phaseloop::extension::frame::{log_value, use_contexts};
 
 /// A store that follows what is started inside of [`run`](Self::run). JavaScript: `new
@@ -92,7 +88,6 @@ use phaseloop::extension::frame::{log_value, use_contexts};
 pub struct AsyncLocalStorage<T> {
     /// Distinguishes the storages of a process.
     number: u64,
-    is_enabled: Switch,
     _store: PhantomData<fn() -> T>,
 }
 
@@ -104,7 +99,6 @@ impl<T: 'static> AsyncLocalStorage<T> {
     pub fn new() -> Self {
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            is_enabled: Switch::default(),
             _store: PhantomData,
         }
     }
@@ -116,64 +110,46 @@ impl<T: 'static> AsyncLocalStorage<T> {
     /// Returns the store. JavaScript: `storage.getStore()`.
     #[must_use]
     pub fn get_store(&self) -> Option<Rc<T>> {
-        if !self.is_enabled.get() {
-            return None;
-        }
         Frame::current_value(self.key())?.downcast().ok()
     }
 
     /// Calls `f` with a store, and returns its result. The store before is back afterwards, also
     /// after a panic; what `f` enters in other storages stays. JavaScript: `storage.run(store, f)`.
     pub fn run<R>(&self, store: T, f: impl FnOnce() -> R) -> R {
-        struct Back {
-            key: Key,
-            outside: Frame,
-            entered: Frame,
+        self.run_with(Rc::new(store), f)
+    }
+
+    fn run_with<R>(&self, store: Rc<dyn Any>, f: impl FnOnce() -> R) -> R {
+        struct Back<'a, T: 'static> {
+            storage: &'a AsyncLocalStorage<T>,
+            store: Rc<dyn Any>,
         }
-        impl Drop for Back {
+        impl<T> Drop for Back<'_, T> {
             fn drop(&mut self) {
-                let now = Frame::current();
-                let frame = if now.is(&self.entered) {
-                    std::mem::take(&mut self.outside)
-                } else {
-                    now.with_value_of(self.key, &self.outside)
-                };
-                drop(frame.enter());
+                self.storage.enter(self.store.clone());
             }
         }
 
-        let entered = self.frame_with(store);
+        let before = Frame::current_value(self.key());
+        self.enter(store);
         let _back = Back {
-            key: self.key(),
-            entered: entered.clone(),
-            outside: entered.enter(),
+            storage: self,
+            // As in Node, the frame that follows is one with no store, not the one before.
+            store: before.unwrap_or_else(|| Rc::new(NoStore)),
         };
         f()
     }
 
     /// Calls `f` without a store, and returns its result. JavaScript: `storage.exit(f)`.
-    ///
-    /// As in Node 20, the storage is [disabled](Self::disable) for the call, and a
-    /// [`run`](Self::run) inside of it enables it again.
     pub fn exit<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Enabled<'a>(&'a Switch);
-        impl Drop for Enabled<'_> {
-            fn drop(&mut self) {
-                self.0.set(true);
-            }
-        }
-
-        if !self.is_enabled.get() {
+        if self.get_store().is_none() {
             return f();
         }
-        let _enabled = Enabled(&self.is_enabled);
-        self.is_enabled.set(false);
-        f()
+        self.run_with(Rc::new(NoStore), f)
     }
 
-    /// Sets the store for the rest of the callback, or of the async function over its awaits, and
-    /// for the next callback of the same timer, socket or resource. What was started before keeps
-    /// what it has. JavaScript: `storage.enterWith(store)`.
+    /// Sets the store for the rest of the callback, or of the async function over its awaits. What
+    /// was started before keeps what it has. JavaScript: `storage.enterWith(store)`.
     ///
     /// # Examples
     ///
@@ -192,23 +168,24 @@ impl<T: 'static> AsyncLocalStorage<T> {
     /// });
     /// ```
     pub fn enter_with(&self, store: T) {
-        drop(self.frame_with(store).enter());
+        self.enter(Rc::new(store));
     }
 
-    /// Hides the store until the next [`run`](Self::run) or [`enter_with`](Self::enter_with). What
-    /// is started meanwhile is without a store for good. JavaScript: `storage.disable()`.
-    pub fn disable(&self) {
-        self.is_enabled.set(false);
-    }
-
-    fn frame_with(&self, store: T) -> Frame {
+    fn enter(&self, store: Rc<dyn Any>) {
         use_contexts();
         log_value::<T>();
-        self.is_enabled.set(true);
-        let switch = Some(self.is_enabled.clone());
-        Frame::current().with(self.key(), Rc::new(store), switch)
+        drop(Frame::current().with(self.key(), store).enter());
+    }
+
+    /// Removes the store of the running callback, also for what it has started with the same
+    /// stores. JavaScript: `storage.disable()`.
+    pub fn disable(&self) {
+        Frame::current().remove(self.key());
     }
 }
+
+/// Stands for no store.
+struct NoStore;
 
 /// Functions that concern all storages.
 impl AsyncLocalStorage<()> {
@@ -270,7 +247,6 @@ impl<T> Clone for AsyncLocalStorage<T> {
     fn clone(&self) -> Self {
         Self {
             number: self.number,
-            is_enabled: self.is_enabled.clone(),
             _store: PhantomData,
         }
     }
@@ -279,7 +255,7 @@ impl<T> Clone for AsyncLocalStorage<T> {
 impl<T> fmt::Debug for AsyncLocalStorage<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncLocalStorage")
-            .field("is_enabled", &self.is_enabled.get())
+            .field("number", &self.number)
             .finish_non_exhaustive()
     }
 }

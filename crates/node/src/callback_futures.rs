@@ -1,6 +1,6 @@
 //! Futures that run in callbacks of the loop, not in the microtask lane.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use slab::Slab;
 use waker_fn::waker_fn;
 
 use super::context::Node;
-use crate::async_hooks::{Capture, Kept};
+use crate::async_hooks::{Capture, Work};
 use phaseloop::Remote;
 use phaseloop::extension::Call;
 use phaseloop::extension::Loop;
@@ -57,7 +57,7 @@ pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
 pub(super) fn in_callbacks_as(kind: &'static str, future: impl Future<Output = ()> + 'static) {
     let node = Node::current();
     let Some(core) = node.core() else { return };
-    let context = Capture::new(kind).map(|capture| Box::new(Kept::from(capture)));
+    let context = Capture::new(kind).unwrap_or_default();
     let key = node
         .callbacks
         .insert(Box::pin(future), context, core.remote());
@@ -79,7 +79,11 @@ pub(super) fn run_as_callback(callback: impl FnOnce()) {
 pub(super) fn call_user<R>(code: impl FnOnce() -> R) -> Option<R> {
     let frame = Frame::current();
     match catch_unwind(AssertUnwindSafe(code)) {
-        Ok(value) => Some(value),
+        Ok(value) => {
+            // What the code has entered ends with it.
+            drop(frame.enter());
+            Some(value)
+        }
         Err(payload) => {
             // The handler of the panic runs in the frame of what has panicked.
             let panic = Some((payload, frame.enter()));
@@ -115,8 +119,10 @@ struct CallbackFuture {
     /// The future; `None` while it is polled.
     future: RefCell<Option<BoxedFuture>>,
     waker: Waker,
-    /// What the future runs in; without a value, in an empty frame.
-    context: OnceCell<Box<Kept>>,
+    /// The frame of the next poll.
+    frame: RefCell<Frame>,
+    /// Boxed, since it is rare.
+    work: Option<Box<Work>>,
 }
 
 /// Identifies a future. The id is unique, so that a key of a completed future does not match a
@@ -137,7 +143,7 @@ impl CallbackFutures {
         own
     }
 
-    fn insert(&self, future: BoxedFuture, context: Option<Box<Kept>>, home: Remote) -> Key {
+    fn insert(&self, future: BoxedFuture, context: Capture, home: Remote) -> Key {
         let mut list = self.list.borrow_mut();
         let id = self.next_id.get();
         self.next_id.set(id + 1);
@@ -150,7 +156,8 @@ impl CallbackFutures {
             id,
             future: RefCell::new(Some(future)),
             waker: waker_fn(move || wake(&home, key)),
-            context: context.map_or_else(OnceCell::new, OnceCell::from),
+            frame: RefCell::new(context.frame),
+            work: context.work.map(Box::new),
         }));
         key
     }
@@ -165,17 +172,16 @@ impl CallbackFutures {
         let Some(entry) = self.get(key) else {
             return true;
         };
-        if let Some(context) = entry.context.get() {
-            return context.call(|| self.poll_now(key));
-        }
         if !frame::is_used() {
-            let polled = self.poll_now(key);
-            self.keep_frame(key);
-            return polled;
+            return self.poll_now(key);
         }
-        let context = Kept::default();
-        let polled = context.call(|| self.poll_now(key));
-        entry.keep(context.frame());
+        let before = entry.frame.borrow().clone().enter();
+        let polled = match &entry.work {
+            Some(work) => work.run(|| self.poll_now(key)),
+            None => self.poll_now(key),
+        };
+        // As an async function, it has over its awaits what it has entered.
+        drop(entry.frame.replace(before.enter()));
         polled
     }
 
@@ -184,7 +190,7 @@ impl CallbackFutures {
     fn keep_frame(&self, key: Key) {
         if frame::is_used() {
             if let Some(entry) = self.get(key) {
-                entry.keep(Frame::captured());
+                drop(entry.frame.replace(Frame::current()));
             }
         }
     }
@@ -219,17 +225,6 @@ impl CallbackFutures {
     pub(super) fn shut_down(&self) {
         let list = self.list.take();
         drop(list);
-    }
-}
-
-impl CallbackFuture {
-    /// Keeps a frame for the next poll.
-    fn keep(&self, frame: Frame) {
-        match self.context.get() {
-            Some(context) => context.set_frame(frame),
-            None if frame.is_empty() => {}
-            None => self.context.get_or_init(Box::default).set_frame(frame),
-        }
     }
 }
 

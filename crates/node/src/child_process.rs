@@ -8,6 +8,7 @@ mod fork;
 #[cfg_attr(unix, path = "child_process/unix.rs")]
 #[cfg_attr(not(unix), path = "child_process/windows.rs")]
 mod platform;
+mod spawn;
 
 #[cfg(unix)]
 use std::cell::OnceCell;
@@ -23,6 +24,8 @@ pub use self::exec::{
 };
 #[cfg(unix)]
 pub use self::fork::{fork, fork_command};
+pub use self::spawn::{Shell, SpawnOptions, Stdio, spawn_with};
+use super::abort::AbortSignal;
 use super::callback_futures::in_callbacks;
 use super::context::Node;
 use super::error::Error;
@@ -33,12 +36,14 @@ use super::events::{ERROR, Emitter, Event, EventEmitter};
 use super::ipc::Ipc;
 #[cfg(unix)]
 pub use super::ipc::{DISCONNECT, Json, MESSAGE};
-use super::stream::{CLOSE, Readable, Writable};
+#[cfg(unix)]
+use super::net::Socket;
+use super::stream::{self, Readable, Writable};
 use phaseloop::io::{PipeReader, PipeWriter};
-use phaseloop::phase;
-use phaseloop::process::{self, Command, Stdio};
+use phaseloop::process::{self, Command};
 use phaseloop::signal::SignalKind;
 use phaseloop::task::next_tick;
+use phaseloop::{Handle, phase};
 
 /// The pipes of a child: its input, its output and its errors.
 type Pipes = (Option<PipeWriter>, Option<PipeReader>, Option<PipeReader>);
@@ -48,6 +53,23 @@ pub const SPAWN: Event<()> = Event::new("spawn");
 
 /// The process has ended; its output pipes may still be open. JavaScript: `'exit'`.
 pub const EXIT: Event<Exit> = Event::new("exit");
+
+/// The process has ended and its pipes are closed; the argument is that of [`EXIT`]. JavaScript:
+/// `'close'`.
+///
+/// A listener of [`stream::CLOSE`] is called too, right after these, without an argument.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Emitter, child_process::{CLOSE, spawn}, run};
+///
+/// run(async {
+///     let child = spawn("sh", ["-c", "echo hello; exit 3"]);
+///     child.on(CLOSE, |exit| assert_eq!((exit.code, exit.signal), (Some(3), None)));
+/// });
+/// ```
+pub const CLOSE: Event<Exit> = Event::new("close");
 
 /// How a process has ended: with an exit code, or by a signal.
 ///
@@ -150,16 +172,11 @@ impl<S: AsRef<OsStr>> Arguments for &Vec<S> {
 /// ```
 #[track_caller]
 pub fn spawn(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProcess {
-    let mut command = Command::new(program);
-    command.args(arguments.into_arguments());
-    command.stdin(Stdio::piped());
-    command.stdout(Stdio::piped());
-    command.stderr(Stdio::piped());
-    ChildProcess::start(&mut command)
+    spawn_with(program, arguments, SpawnOptions::default())
 }
 
-/// Starts the program of a [`Command`], with its directory, environment and stdio. JavaScript:
-/// `spawn(command, args, options)`.
+/// Starts the program of a [`Command`], with its directory, environment and stdio. [`spawn_with`]
+/// takes Node's options.
 ///
 /// # Panics
 ///
@@ -179,14 +196,13 @@ pub fn spawn_command(command: &mut Command) -> ChildProcess {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, child_process::spawn, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, child_process::{CLOSE, spawn}, run};
 ///
 /// run(async {
 ///     let child = spawn("cat", []);
-///     child.stdin().unwrap().end_chunk("hello");
+///     child.stdin().unwrap().end("hello");
 ///     child.stdout().unwrap().on_text(|text| assert_eq!(text, "hello"));
-///     let this = child.clone();
-///     child.on(CLOSE, move |()| assert_eq!(this.exit().unwrap().code, Some(0)));
+///     child.on(CLOSE, |exit| assert_eq!(exit.code, Some(0)));
 /// });
 /// ```
 #[derive(Clone)]
@@ -200,6 +216,9 @@ struct Inner {
     stdin: Option<Writable<Vec<u8>>>,
     stdout: Option<Readable<Vec<u8>>>,
     stderr: Option<Readable<Vec<u8>>>,
+    /// The pipes beyond the standard streams, with their numbers.
+    #[cfg(unix)]
+    sockets: RefCell<Vec<(usize, Socket)>>,
     child: RefCell<Option<process::Child>>,
     exit: Cell<Option<Exit>>,
     /// The IPC channel of a forked process.
@@ -283,6 +302,8 @@ impl ChildProcess {
             stdin: stdin.map(Writable::from_writer),
             stdout: stdout.map(Readable::from_reader),
             stderr: stderr.map(Readable::from_reader),
+            #[cfg(unix)]
+            sockets: RefCell::default(),
             child: RefCell::new(child),
             exit: Cell::new(None),
             #[cfg(unix)]
@@ -340,7 +361,7 @@ impl ChildProcess {
     fn wait_for(&self, pipe: &impl Emitter) {
         // The process holds the pipe, so its listener holds the process weakly: no reference cycle.
         let inner = Rc::downgrade(&self.inner);
-        pipe.once(CLOSE, move |()| {
+        pipe.once(stream::CLOSE, move |()| {
             if let Some(inner) = inner.upgrade() {
                 Self { inner }.closed_one();
             }
@@ -360,10 +381,15 @@ impl ChildProcess {
         let this = self.clone();
         // Output without a reader is discarded, so that the pipes reach EOF.
         next_tick(move || {
-            for output in this.outputs() {
+            let discard = |output: &Readable<Vec<u8>>| {
                 if output.flowing().is_none() && output.is_readable() {
                     output.resume();
                 }
+            };
+            this.outputs().for_each(discard);
+            #[cfg(unix)]
+            for (_, socket) in this.inner.sockets.borrow().clone() {
+                discard(socket.readable());
             }
         });
         self.closed_one();
@@ -387,10 +413,40 @@ impl ChildProcess {
             // 'disconnect' may follow by a tick that is queued already.
             let (emitter, mark) = (emitter.clone(), Mark::now());
             next_tick(move || emitter.drop_before(mark, &[]));
-            self.inner.emitter.emit(CLOSE, ());
+            self.emit_exit_of_close();
+            self.inner.emitter.emit(stream::CLOSE, ());
             return;
         }
-        emitter.emit_last(CLOSE);
+        self.emit_exit_of_close();
+        emitter.emit_last(stream::CLOSE);
+    }
+
+    fn emit_exit_of_close(&self) {
+        let exit = self.exit();
+        debug_assert!(exit.is_some(), "a process is closed after its end");
+        if let Some(exit) = exit {
+            self.inner.emitter.emit(CLOSE, exit);
+        }
+    }
+
+    /// Kills the process when `abort` is aborted; it may be aborted already. A process that does
+    /// not run is not aborted.
+    fn end_with(&self, abort: &AbortSignal, kill_signal: SignalKind) {
+        // Weak, because the signal may outlive many processes.
+        let (inner, source) = (Rc::downgrade(&self.inner), abort.clone());
+        let end = move || {
+            let child = inner.upgrade().map(|inner| Self { inner });
+            if let (Some(reason), Some(child)) = (source.reason(), child) {
+                if child.kill(kill_signal) {
+                    child.emit(ERROR, Error::aborted_by(reason));
+                }
+            }
+        };
+        if abort.aborted() {
+            return next_tick(end);
+        }
+        let (listener, abort) = (abort.on_abort(end), abort.clone());
+        self.once(CLOSE, move |_| _ = abort.off(listener));
     }
 
     /// Waits until so many of the process and its pipes are left open.
@@ -430,6 +486,31 @@ impl ChildProcess {
     #[must_use]
     pub fn stderr(&self) -> Option<&Readable<Vec<u8>>> {
         self.inner.stderr.as_ref()
+    }
+
+    /// Returns the pipe with a number of 3 or more in [`SpawnOptions::stdio`]. It carries bytes in
+    /// both directions. Unix only. JavaScript: `subprocess.stdio[number]`.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn stdio(&self, number: usize) -> Option<Socket> {
+        let sockets = self.inner.sockets.borrow();
+        let found = sockets.iter().find(|(known, _)| *known == number);
+        found.map(|(_, socket)| socket.clone())
+    }
+
+    /// Lets the loop end while the process runs. Its pipes still keep the loop alive: start it with
+    /// [`Stdio::Ignore`]. JavaScript: `subprocess.unref()`.
+    pub fn unref(&self) {
+        if let Some(child) = &*self.inner.child.borrow() {
+            child.unref();
+        }
+    }
+
+    /// Makes the process keep the loop alive, which is the default. JavaScript: `subprocess.ref()`.
+    pub fn ref_(&self) {
+        if let Some(child) = &*self.inner.child.borrow() {
+            child.ref_();
+        }
     }
 
     /// Returns how the process has ended, once [`EXIT`] was emitted. The code of a process that

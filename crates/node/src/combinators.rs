@@ -199,7 +199,7 @@ fn gather<T: Clone + 'static, U: Clone + 'static>(
         let (place, deferred) = (gathered.place(), deferred.clone());
         promise.react(move |result| match convert(result) {
             Ok(value) => place(value),
-            Err(reason) => deferred.reject(reason),
+            Err(reason) => deferred.settle(Err(reason)),
         });
     }
     gathered.complete();
@@ -284,7 +284,7 @@ impl<T: 'static> Gathered<T> {
 /// .into_output()
 /// .unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AggregateError {
     reasons: Vec<Reason>,
 }
@@ -306,6 +306,17 @@ impl AggregateError {
 impl fmt::Display for AggregateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("All promises were rejected")
+    }
+}
+
+/// One line, as [`Display`](fmt::Display) writes it; the reasons with `{:#?}`.
+impl fmt::Debug for AggregateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        let mut shown = f.debug_struct("AggregateError");
+        shown.field("reasons", &self.reasons).finish()
     }
 }
 

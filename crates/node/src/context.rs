@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::async_hooks::Hooks;
 use super::callback_futures::CallbackFutures;
 use super::events::OpenEmitters;
+use super::fs::StatWatchers;
 use super::http::HttpState;
 use super::net::ReadBuffer;
 use super::perf_hooks::{Observers, Timeline};
@@ -13,6 +14,7 @@ use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::stream::OpenPipes;
 use super::timers::TimerLists;
+use super::worker_threads::Environment;
 use phaseloop::LoopHandle;
 use phaseloop::extension::Loop;
 use phaseloop::extension::{Extension, NamedWaits, Waiting, WeakLoop};
@@ -28,6 +30,8 @@ pub(super) struct Node {
     pub(super) emitters: OpenEmitters,
     pub(super) read_buffer: ReadBuffer,
     pub(super) http: HttpState,
+    pub(super) stat_watchers: StatWatchers,
+    pub(super) environment: Environment,
     pub(super) hooks: RefCell<Option<Rc<Hooks>>>,
     /// The id of the promise of the async function that runs, if hooks are in use.
     pub(super) function: Cell<Option<u64>>,
@@ -76,6 +80,8 @@ impl Node {
                 emitters: OpenEmitters::default(),
                 read_buffer: ReadBuffer::default(),
                 http: HttpState::default(),
+                stat_watchers: StatWatchers::default(),
+                environment: Environment::default(),
                 hooks: RefCell::default(),
                 function: Cell::new(None),
                 timeline: Timeline::default(),
@@ -125,6 +131,7 @@ impl Extension for Shared {
     fn shut_down(&self) {
         self.0.timers.shut_down();
         self.0.process.shut_down();
+        self.0.stat_watchers.shut_down();
         self.0.callbacks.shut_down();
         self.0.rejections.shut_down();
         self.0.pipes.shut_down();

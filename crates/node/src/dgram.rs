@@ -7,6 +7,7 @@
 
 mod connect;
 mod sending;
+mod settings;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -16,6 +17,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::connect::CONNECT;
+pub use self::settings::{Interface, SocketOptions};
 use super::abort::{AbortController, AbortSignal};
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
@@ -26,7 +28,7 @@ use super::reason::throw;
 use super::stream::CLOSE;
 use crate::site::Site;
 use phaseloop::extension::frame::Frame;
-use phaseloop::net::{UdpOptions, UdpSocket};
+use phaseloop::net::UdpSocket;
 use phaseloop::phase;
 use phaseloop::task::next_tick;
 
@@ -113,6 +115,7 @@ struct Inner {
     frame: RefCell<Frame>,
     emitter: EventEmitter,
     state: Cell<State>,
+    options: RefCell<SocketOptions>,
     bound: RefCell<Option<Bound>>,
     /// The sends, and perhaps a close, that wait until the socket is bound.
     queue: RefCell<Option<Vec<Queued>>>,
@@ -154,7 +157,7 @@ impl Socket {
     pub fn new() -> Self {
         let inner = Rc::<Inner>::default();
         inner.emitter.set_class("Socket");
-        inner.frame.replace(Frame::captured());
+        inner.frame.replace(Frame::current());
         Self { inner }
     }
 
@@ -182,8 +185,7 @@ impl Socket {
         self.bind_later(address, Location::caller());
     }
 
-    /// Binds the socket as [`bind`](Self::bind) does, and calls `callback` when it is bound. An
-    /// error of the bind needs no other listener: this call listens for it until then.
+    /// Binds the socket as [`bind`](Self::bind) does, and calls `callback` when it is bound.
     ///
     /// # Panics
     ///
@@ -214,7 +216,7 @@ impl Socket {
             }
         };
         let failed = remove.clone();
-        let on_error = self.on(ERROR, move |_| failed());
+        let on_error = self.on(ERROR.monitor(), move |_| failed());
         let on_listening = self.once_this(LISTENING, move |socket, ()| {
             remove();
             callback(socket);
@@ -257,7 +259,9 @@ impl Socket {
     }
 
     fn bind_now(&self, address: SocketAddr, site: Site) -> io::Result<()> {
-        let socket = UdpSocket::bind_at(address, UdpOptions::default(), site)?;
+        let options = self.inner.options.borrow().clone();
+        let socket = UdpSocket::bind_at(address, options.bind_options(), site)?;
+        options.apply(&socket)?;
         let socket = Rc::new(socket);
         let controller = AbortController::new();
         let signal = controller.signal();
@@ -293,8 +297,9 @@ impl Socket {
                     Ok((size, from)) => {
                         let bytes = buffer[..size].to_vec();
                         let message = Datagram { bytes, from };
+                        let frame = Frame::current();
                         run_as_callback(|| {
-                            self.inner.emitter.emit(MESSAGE, &message);
+                            frame.call(|| self.inner.emitter.emit(MESSAGE, &message));
                         });
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

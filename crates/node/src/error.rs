@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub(super) use self::system::code_of;
-use self::system::{Place, Request, syscall_of, text_of_file, text_of_socket};
+use self::system::{Place, Request, head_of_file, syscall_of, text_of_file, text_of_socket};
 use phaseloop::{OsError, os_error};
 
 /// An error as Node reports it: a name, an optional code and a message. It is cheap to clone, since
@@ -340,6 +340,16 @@ impl Error {
 
     /// Creates `connect ECONNREFUSED 127.0.0.1:1` or `connect ENOENT /no/such/socket`, with the
     /// address or path that `error` carries.
+    /// Creates the error of a call that was not made.
+    pub(super) fn of_code(code: &'static str, syscall: &'static str) -> Self {
+        let request = Request {
+            syscall: syscall.into(),
+            ..Request::default()
+        };
+        let error = Self::with_code(code, format!("{syscall} {code}"));
+        error.change(|inner| inner.request = Some(Box::new(request)))
+    }
+
     pub(super) fn of_connect(error: io::Error) -> Self {
         Self::of_place(error, "connect", false, None)
     }
@@ -366,6 +376,14 @@ impl Error {
 
     /// Creates an error of a socket with `address`, or else with the address or path that `error`
     /// carries.
+    /// Creates the error of a bind to a local address, before a connect.
+    pub(super) fn of_local(error: io::Error, local: SocketAddr) -> Self {
+        match local.port() {
+            0 => Self::of_socket(error, "bind", false, &Place::Name(&local.ip().to_string())),
+            _ => Self::of_socket(error, "bind", false, &Place::Address(local)),
+        }
+    }
+
     fn of_place(
         error: io::Error,
         syscall: &'static str,
@@ -386,14 +404,25 @@ impl Error {
     /// Creates the error of `rm` for a directory without `recursive`: `Path is a directory: rm
     /// returned EISDIR (is a directory) /path`.
     pub(super) fn of_rm_of_directory(path: PathBuf) -> Self {
-        let returned = "rm returned EISDIR (is a directory)";
-        let text = format!("Path is a directory: {returned} {}", path.display());
+        Self::of_files("ERR_FS_EISDIR", "rm", "is a directory", path)
+    }
+
+    /// Creates the error of `cp`.
+    pub(super) fn of_cp(code: &'static str, why: String, path: &Path) -> Self {
+        Self::of_files(code, "cp", &why, path.to_owned())
+    }
+
+    /// Creates an error that Node finds itself, in the form of a system error.
+    fn of_files(code: &'static str, syscall: &'static str, why: &str, path: PathBuf) -> Self {
+        let (head, returned) = head_of_file(code);
+        let place = path.display();
+        let text = format!("{head}: {syscall} returned {returned} ({why}) {place}");
         let request = Request {
-            syscall: "rm".into(),
+            syscall: syscall.into(),
             path: Some(path),
             ..Request::default()
         };
-        let error = Self::named("SystemError", text).coded("ERR_FS_EISDIR");
+        let error = Self::named("SystemError", text).coded(code);
         error.change(|inner| inner.request = Some(Box::new(request)))
     }
 
@@ -477,10 +506,22 @@ impl fmt::Display for Error {
     }
 }
 
+/// One line, as [`Display`](fmt::Display) writes it; all fields with `{:#?}`.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.inner.name, self.inner.message)?;
-        self.code().map_or(Ok(()), |code| write!(f, " ({code})"))
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        let mut shown = f.debug_struct("Error");
+        shown
+            .field("name", &self.name())
+            .field("message", &self.message())
+            .field("code", &self.code())
+            .field("syscall", &self.syscall())
+            .field("path", &self.path())
+            .field("address", &self.address())
+            .field("cause", &std::error::Error::source(self))
+            .finish()
     }
 }
 

@@ -29,6 +29,10 @@
 //! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
 //! | `await once(emitter, name)` | [`once()`] |
 //! | `for await (… of on(emitter, name))` | [`on()`] |
+//! | `on(topic, ..)`, a name made at run time | [`on`](EventEmitter::on) with a `String`: [`EventName`] |
+//! | `listeners(name)`, `rawListeners(name)` | [`listeners`](EventEmitter::listeners), [`raw_listeners`](EventEmitter::raw_listeners) |
+//! | `on(name, async () => { .. })` | [`on_async`](Emitter::on_async) |
+//! | `captureRejections: true` | [`capture_rejections`](EventEmitter::capture_rejections) |
 //! | `MaxListenersExceededWarning` | a [warning](super::process::on_warning) of the same name |
 //!
 //! A listener is removed by its [`ListenerId`], because closures have no identity. On a thread
@@ -41,14 +45,17 @@ mod awaited;
 mod emitter;
 mod event;
 mod iterate;
+mod limits;
 mod listeners;
 mod observe;
 mod open;
 mod resource;
 mod unheard;
+mod views;
+mod weak;
 
 use std::any::Any;
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
@@ -56,21 +63,21 @@ use std::rc::{Rc, Weak};
 pub use self::awaited::{Once, once, once_with_signal};
 pub use self::emitter::{Emitter, Listening};
 pub(super) use self::emitter::{Weaken, weak_this};
-use self::event::Key;
 pub(super) use self::event::Mark;
-pub use self::event::{Event, ListenerId};
+pub use self::event::{Event, EventName, ListenerId};
+use self::event::{Key, Name, key_of};
 pub(super) use self::iterate::EventQueue;
 pub use self::iterate::{Events, on, on_with_signal};
+use self::limits::Limits;
 pub(super) use self::listeners::Observer;
 use self::listeners::{Calls, Entry, Listeners, MonitorCalls, Target, listen_for_error};
 pub(super) use self::open::OpenEmitters;
 pub use self::resource::EventEmitterAsyncResource;
 pub use self::unheard::UnheardError;
+pub use self::views::Listener;
+pub use self::weak::WeakEmitter;
 use super::error::Error;
-use super::process;
-use phaseloop::LoopHandle;
 use phaseloop::extension::drop_flat;
-use phaseloop::extension::stderr;
 
 /// Emitted with the name of an event before a listener is added to it. JavaScript: `'newListener'`.
 pub const NEW_LISTENER: Event<str> = Event::new("newListener");
@@ -91,9 +98,9 @@ pub const DEFAULT_MAX_LISTENERS: usize = 10;
 /// flow.
 pub(super) trait Watch {
     /// Called after `on` or `once` has added a listener.
-    fn added(&self, name: &'static str);
+    fn added(&self, name: &str);
     /// Called after a listener was removed.
-    fn removed(&self, name: &'static str);
+    fn removed(&self, name: &str);
 }
 
 #[derive(Default)]
@@ -104,14 +111,6 @@ struct Inner {
     watch: RefCell<Option<Weak<dyn Watch>>>,
     /// The class name of the emitter, for warnings; empty for a plain emitter.
     class: Cell<&'static str>,
-}
-
-/// The limit of the listeners of an event, and the events above it.
-#[derive(Default)]
-struct Limits {
-    max_listeners: Cell<Option<usize>>,
-    /// The events of which the emitter has warned.
-    warned: RefCell<Vec<Key>>,
 }
 
 /// A listener may hold another emitter, and so on: the drop is flat, so that a long chain does not
@@ -208,97 +207,94 @@ impl EventEmitter {
     /// Adds a listener after the others. [`NEW_LISTENER`] is emitted first. JavaScript:
     /// `emitter.on(name, listener)`.
     // N110.
-    pub fn on<A: ?Sized + 'static>(
+    pub fn on<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        self.on_as(ListenerId::new(event), event, listener)
+        self.on_as(ListenerId::new(), event, listener)
     }
 
     /// Adds a listener under an id that the listener may know.
-    fn on_as<A: ?Sized + 'static>(
+    fn on_as<A: ?Sized + 'static, N: EventName<A>>(
         &self,
         id: ListenerId,
-        event: Event<A>,
+        event: N,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        self.add(id, event, Calls::always(listener), false);
-        self.tell(|watch| watch.added(event.name));
+        self.add(id, event, Calls::always(listener), false, true);
         id
     }
 
     /// Adds a listener that is called once: it is removed before it is called. JavaScript:
     /// `emitter.once(name, listener)`.
     // N111.
-    pub fn once<A: ?Sized + 'static>(
+    pub fn once<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
-        let id = ListenerId::new(event);
-        self.add(id, event, Calls::once(listener), false);
-        self.tell(|watch| watch.added(event.name));
+        let id = ListenerId::new();
+        self.add(id, event, Calls::once(listener), false, true);
         id
     }
 
     /// Adds a listener before the others. JavaScript: `emitter.prependListener(name, listener)`.
     // N112.
-    pub fn prepend<A: ?Sized + 'static>(
+    pub fn prepend<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
-        let id = ListenerId::new(event);
-        self.add(id, event, Calls::always(listener), true);
+        let id = ListenerId::new();
+        self.add(id, event, Calls::always(listener), true, false);
         id
     }
 
     /// Adds a listener before the others that is called once. JavaScript:
     /// `emitter.prependOnceListener(name, listener)`.
-    pub fn prepend_once<A: ?Sized + 'static>(
+    pub fn prepend_once<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
-        let id = ListenerId::new(event);
-        self.add(id, event, Calls::once(listener), true);
+        let id = ListenerId::new();
+        self.add(id, event, Calls::once(listener), true, false);
         id
     }
 
+    /// Adds a listener before or behind the others, and notifies the owner if it `is_watched`.
     fn add<A: ?Sized + 'static>(
         &self,
         id: ListenerId,
-        event: Event<A>,
+        event: impl EventName<A>,
         calls: Calls<A>,
         first: bool,
+        is_watched: bool,
     ) {
         let calls: Rc<dyn Any> = match event.is_monitor() {
             true => Rc::new(MonitorCalls(calls)),
             false => Rc::new(calls),
         };
-        self.insert(id, Target::Closure(calls), first);
+        let name = event.into_name();
+        self.insert(id, name.clone(), Target::Closure(calls), first);
+        if is_watched {
+            self.notify(|watch| watch.added(name.as_str()));
+        }
     }
 
-    fn insert(&self, id: ListenerId, target: Target, first: bool) {
-        let key = id.key;
+    fn insert(&self, id: ListenerId, name: Name, target: Target, first: bool) {
         // Emitted before the insertion, so that a listener of 'newListener' does not see itself.
         if self.inner.listeners.borrow().was_watched() {
-            self.emit(NEW_LISTENER, key.name);
+            self.emit(NEW_LISTENER, name.as_str());
         }
-        let entry = Entry::new(id, target);
+        let calls = target.calls();
+        let entry = Entry::new(id, name.clone(), target);
         let count = self.inner.listeners.borrow_mut().insert(entry, first);
         let limit = self.max_listeners();
-        if limit > 0 && count > limit && !self.has_warned(key) {
-            let limits = self.inner.limits.get_or_init(Box::default);
-            limits.warned.borrow_mut().push(key);
-            self.warn(key.name, count);
+        if limit > 0 && count > limit {
+            self.warn_once((name, calls), count);
         }
-    }
-
-    fn has_warned(&self, key: Key) -> bool {
-        let limits = self.inner.limits.get();
-        limits.is_some_and(|limits| limits.warned.borrow().contains(&key))
     }
 
     /// Removes a listener. [`REMOVE_LISTENER`] is emitted afterwards. A running emit still calls
@@ -308,17 +304,18 @@ impl EventEmitter {
     pub fn off(&self, id: ListenerId) -> bool {
         let removed = self.inner.listeners.borrow_mut().remove(id);
         let was_there = removed.is_some();
-        if was_there {
+        if let Some(entry) = &removed {
+            let key = entry.key();
             if let Some(limits) = self.inner.limits.get() {
                 // Node stores a single listener without a list, and loses the flag with the list.
-                if self.inner.listeners.borrow().count(id.key) < 2 {
-                    limits.warned.borrow_mut().retain(|key| *key != id.key);
+                if self.inner.listeners.borrow().count(key) < 2 {
+                    limits.forget(key);
                 }
             }
             if self.inner.listeners.borrow().was_watched() {
-                self.emit(REMOVE_LISTENER, id.key.name);
+                self.emit(REMOVE_LISTENER, key.name);
             }
-            self.tell(|watch| watch.removed(id.key.name));
+            self.notify(|watch| watch.removed(key.name));
         }
         // Dropped last, without a borrow: the drop of a closure may run user code.
         drop(removed);
@@ -327,8 +324,8 @@ impl EventEmitter {
 
     /// Removes all listeners of an event, the last one first. JavaScript:
     /// `emitter.removeAllListeners(name)`.
-    pub fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
-        self.remove_key(event.key());
+    pub fn remove_all<A: ?Sized + 'static>(&self, event: impl EventName<A>) {
+        self.remove_key(key_of(&event));
     }
 
     /// Removes all listeners of all events, in the order of [`event_names`](Self::event_names).
@@ -336,10 +333,13 @@ impl EventEmitter {
     /// listener that one of them adds meanwhile is dropped. JavaScript:
     /// `emitter.removeAllListeners()`.
     pub fn remove_all_events(&self) {
-        let keys = self.inner.listeners.borrow().keys();
-        let is_last = |key: &Key| *key == REMOVE_LISTENER.key();
-        for key in keys.into_iter().filter(|key| !is_last(key)) {
-            self.remove_key(key);
+        let all = self.inner.listeners.borrow();
+        let events = all.events().into_iter();
+        let others = events.filter(|entry| entry.key() != REMOVE_LISTENER.key());
+        let ids: Vec<_> = others.map(|entry| all.ids(entry.key())).collect();
+        drop(all);
+        for id in ids.into_iter().flat_map(|ids| ids.into_iter().rev()) {
+            self.off(id);
         }
         self.remove_key(REMOVE_LISTENER.key());
         self.clear();
@@ -373,7 +373,7 @@ impl EventEmitter {
 
     /// Removes the listeners that an event has now, the last one first. A listener of
     /// 'removeListener' may add others.
-    fn remove_key(&self, key: Key) {
+    fn remove_key(&self, key: Key<'_>) {
         let ids = self.inner.listeners.borrow().ids(key);
         for id in ids.into_iter().rev() {
             self.off(id);
@@ -382,8 +382,8 @@ impl EventEmitter {
 
     /// Returns the number of listeners of an event. JavaScript: `emitter.listenerCount(name)`.
     #[must_use]
-    pub fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
-        self.inner.listeners.borrow().count(event.key())
+    pub fn listener_count<A: ?Sized + 'static>(&self, event: impl EventName<A>) -> usize {
+        self.inner.listeners.borrow().count(key_of(&event))
     }
 
     /// Returns the names of the events with listeners, in the order of their first listeners.
@@ -391,9 +391,10 @@ impl EventEmitter {
     /// array indices come first, as in every object of JavaScript. JavaScript:
     /// `emitter.eventNames()`.
     #[must_use]
-    pub fn event_names(&self) -> Vec<&'static str> {
-        let keys = self.inner.listeners.borrow().keys();
-        keys.into_iter().map(|key| key.name).collect()
+    pub fn event_names(&self) -> Vec<Cow<'static, str>> {
+        let listeners = self.inner.listeners.borrow();
+        let events = listeners.events().into_iter();
+        events.map(|entry| entry.name.to_cow()).collect()
     }
 
     // Emitting.
@@ -412,7 +413,11 @@ impl EventEmitter {
     /// listener.
     // N10, N113, N114.
     #[track_caller]
-    pub fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
+    pub fn emit<A: ?Sized + 'static, N: EventName<A>>(
+        &self,
+        event: N,
+        arguments: impl Borrow<A>,
+    ) -> bool {
         match self.try_emit(event, arguments) {
             Ok(heard) => heard,
             Err(unheard) => unheard.reason.raise(),
@@ -430,17 +435,17 @@ impl EventEmitter {
     /// # Panics
     ///
     /// With the panic of a listener.
-    pub fn try_emit<A: ?Sized + 'static>(
+    pub fn try_emit<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         arguments: impl Borrow<A>,
     ) -> Result<bool, UnheardError> {
         let arguments = arguments.borrow();
-        let Some(unheard) = event.unheard else {
-            return Ok(self.call_all(event, arguments));
+        let Some(unheard) = event.unheard() else {
+            return Ok(self.call_all(&event, arguments));
         };
-        self.call_all(event.monitor(), arguments);
-        if self.call_all(event, arguments) {
+        self.call_all(&Event::<A>::new("").monitor(), arguments);
+        if self.call_all(&event, arguments) {
             return Ok(true);
         }
         if self.inner.listeners.borrow().has_dropped_error_listener() {
@@ -452,12 +457,12 @@ impl EventEmitter {
         })
     }
 
-    fn call_all<A: ?Sized + 'static>(&self, event: Event<A>, arguments: &A) -> bool {
+    fn call_all<A: ?Sized + 'static>(&self, event: &impl EventName<A>, arguments: &A) -> bool {
         // Most emitters of a message have no listeners.
         if self.inner.listeners.borrow().is_empty() {
             return false;
         }
-        let key = event.key();
+        let key = key_of(event);
         let listeners = self.inner.listeners.borrow().snapshot(key);
         if listeners.is_empty() {
             return false;
@@ -465,7 +470,7 @@ impl EventEmitter {
         for (number, target) in listeners.iter() {
             let calls = match target {
                 Target::Observer(observer, token) => {
-                    observer.clone().hear(*token);
+                    observer.clone().notify(*token);
                     continue;
                 }
                 Target::ErrorObserver(observer, _) => {
@@ -484,10 +489,7 @@ impl EventEmitter {
                     // A nested emit may have called it first.
                     let Some(call) = call.take() else { continue };
                     // Removed before the call, so that an emit inside the call does not count it.
-                    self.off(ListenerId {
-                        key,
-                        number: *number,
-                    });
+                    self.off(ListenerId { number: *number });
                     call(arguments);
                 }
             }
@@ -495,44 +497,7 @@ impl EventEmitter {
         true
     }
 
-    // The limit.
-
-    /// Returns the limit of listeners of an event, above which the emitter warns; 0 means no limit.
-    /// JavaScript: `emitter.getMaxListeners()`.
-    #[must_use]
-    pub fn max_listeners(&self) -> usize {
-        let limits = self.inner.limits.get();
-        let limit = limits.and_then(|limits| limits.max_listeners.get());
-        limit.unwrap_or(DEFAULT_MAX_LISTENERS)
-    }
-
-    /// Sets [`max_listeners`](Self::max_listeners). JavaScript: `emitter.setMaxListeners(n)`.
-    pub fn set_max_listeners(&self, limit: usize) {
-        let limits = self.inner.limits.get_or_init(Box::default);
-        limits.max_listeners.set(Some(limit));
-    }
-
-    /// Warns that an event has more listeners than the limit.
-    fn warn(&self, event: &'static str, count: usize) {
-        let class = match self.inner.class.get() {
-            "" => "EventEmitter",
-            class => class,
-        };
-        let text = format!(
-            "Possible EventEmitter memory leak detected. {count} {event} listeners added to [{class}]. MaxListeners is {}. \
-             Use emitter.setMaxListeners() to increase limit",
-            self.max_listeners()
-        );
-        if LoopHandle::try_current().is_some() {
-            process::emit_warning("MaxListenersExceededWarning", text);
-        } else {
-            stderr::print(format_args!(
-                "phaseloop: MaxListenersExceededWarning: {text}"
-            ));
-        }
-    }
-
-    fn tell(&self, news: impl FnOnce(&dyn Watch)) {
+    fn notify(&self, news: impl FnOnce(&dyn Watch)) {
         let watch = self.inner.watch.borrow().as_ref().and_then(Weak::upgrade);
         if let Some(watch) = watch {
             news(&*watch);
@@ -543,46 +508,8 @@ impl EventEmitter {
 impl fmt::Debug for EventEmitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listeners = self.inner.listeners.borrow();
-        let keys = listeners.keys().into_iter();
-        let counts = keys.map(|key| (key.name, listeners.count(key)));
+        let events = listeners.events().into_iter();
+        let counts = events.map(|entry| (entry.name.as_str(), listeners.count(entry.key())));
         f.debug_map().entries(counts).finish()
-    }
-}
-
-/// A weak reference to an [`EventEmitter`].
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::events::{Event, EventEmitter};
-///
-/// const PING: Event<u32> = Event::new("ping");
-/// const PONG: Event<u32> = Event::new("pong");
-///
-/// let emitter = EventEmitter::new();
-/// let weak = emitter.downgrade();
-/// emitter.on(PING, move |n| {
-///     if let Some(emitter) = weak.upgrade() {
-///         emitter.emit(PONG, n);
-///     }
-/// });
-/// assert!(emitter.emit(PING, 1));
-/// ```
-#[derive(Clone)]
-pub struct WeakEmitter {
-    inner: Weak<Inner>,
-}
-
-impl WeakEmitter {
-    /// Returns the emitter if it is still alive.
-    #[must_use]
-    pub fn upgrade(&self) -> Option<EventEmitter> {
-        self.inner.upgrade().map(|inner| EventEmitter { inner })
-    }
-}
-
-impl fmt::Debug for WeakEmitter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakEmitter")
     }
 }

@@ -11,7 +11,7 @@
 //! | `response.status`, `response.ok` | [`Response::status`], [`Response::ok`] |
 //! | `response.headers`, `response.url` | [`Response::headers`], [`Response::url`] |
 //! | `await response.text()`, `bytes()` | [`Response::text`], [`Response::bytes`] |
-//! | `await response.json()` | `Response::json`, with the feature `fetch-json` |
+//! | `await response.json()` | `Response::json`, with the feature `json` |
 //! | `for await (const part of response.body)` | [`Response::body`], a stream |
 //! | `response.clone()` | [`Response::clone_body`] |
 //!
@@ -22,8 +22,8 @@
 //! Connections are kept by origin for four seconds, and do not keep the loop alive.
 //!
 //! A failure rejects with a `TypeError` whose [source](std::error::Error::source) has the code:
-//! `ECONNREFUSED`, `UND_ERR_SOCKET` if the peer closed the connection, `HPE_…` for bytes that are
-//! no response. An abort rejects with the signal's reason.
+//! `ECONNREFUSED`, `UND_ERR_SOCKET` if the peer closed the connection, none for bytes that
+//! are no response. An abort rejects with the signal's reason.
 //!
 //! Left out: `FormData`, `Blob`, `Request` objects, caches, cookies, and integrity.
 //
@@ -65,7 +65,7 @@ use crate::site::Site;
 ///
 /// run(async {
 ///     let server = http::create_server(|request, response| {
-///         response.end_bytes(format!("{} {}", request.method(), request.url()));
+///         response.end(format!("{} {}", request.method(), request.url()));
 ///     });
 ///     server.listen(("127.0.0.1", 0));
 ///     let url = format!("http://{}/hello", server.address().unwrap());

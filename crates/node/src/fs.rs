@@ -16,34 +16,49 @@
 #[macro_use]
 mod operations;
 
+mod cp;
 mod dir;
 mod flags;
+mod glob;
 mod handle;
 mod options;
+#[cfg_attr(unix, path = "fs/unix.rs")]
+#[cfg_attr(not(unix), path = "fs/windows.rs")]
+mod platform;
+mod stats;
 mod steps;
 mod streams;
-#[cfg(unix)]
-mod unix;
+mod watch;
+mod watch_file;
 
 use std::ffi::OsString;
-use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+pub use self::cp::CpOptions;
 pub use self::dir::{Dir, Dirent};
 pub use self::flags::Flags;
-pub use self::handle::{FileHandle, close, fdatasync, fstat, fsync, ftruncate, read, write};
+pub use self::glob::GlobOptions;
+pub use self::handle::{
+    FileHandle, close, fdatasync, fstat, fsync, ftruncate, futimes, read, readv, write, writev,
+};
 pub use self::options::{
     MkdirOptions, ReadFileOptions, ReadStreamOptions, ReaddirOptions, RmOptions, WriteFileOptions,
     WriteStreamOptions,
 };
+#[cfg(unix)]
+pub use self::platform::{chmod, chown, fchmod, fchown, lchown};
+pub use self::stats::Stats;
 pub use self::streams::{
     OPEN, READY, create_read_stream, create_read_stream_with, create_write_stream,
     create_write_stream_with,
 };
-#[cfg(unix)]
-pub use self::unix::{chmod, chown, fchmod};
+pub use self::watch::{CHANGE, FsWatcher, WatchChange, WatchOptions, watch, watch_with};
+pub(crate) use self::watch_file::StatWatchers;
+pub use self::watch_file::{
+    STAT_CHANGE, StatWatcher, WatchFileOptions, unwatch_file, watch_file, watch_file_with,
+};
 use super::callback_futures::in_callbacks_as;
 use super::error::Error;
 use super::promise::{Deferred, Promise};
@@ -77,9 +92,9 @@ fn promise_of<T: Clone + 'static>(
 ///
 /// Dropping a promise discards the result; the operation runs to its end on the pool.
 pub mod promises {
-    pub use super::promised::*;
     #[cfg(unix)]
-    pub use super::unix::promised::*;
+    pub use super::platform::promised::*;
+    pub use super::promised::*;
 }
 
 operations! {
@@ -207,26 +222,26 @@ operations! {
     /// Any OS error of `open`, `ftruncate` and `close`.
     truncate(path: impl AsRef<Path>, length: u64) -> () = steps::truncate(path.as_ref().to_owned(), length);
 
-    /// Returns the metadata of a file, and follows symbolic links. JavaScript: `fs.stat(path,
+    /// Returns the stats of a file, and follows symbolic links. JavaScript: `fs.stat(path,
     /// callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `stat`.
-    stat(path: impl AsRef<Path>) -> Metadata = {
+    stat(path: impl AsRef<Path>) -> Stats = {
         let path = path.as_ref().to_owned();
-        async move { fs::metadata(path).await }
+        async move { fs::metadata(path).await.map(Stats::from) }
     };
 
-    /// Returns the metadata of a file or of a symbolic link itself. JavaScript: `fs.lstat(path,
+    /// Returns the stats of a file or of a symbolic link itself. JavaScript: `fs.lstat(path,
     /// callback)`.
     ///
     /// # Errors
     ///
     /// Any OS error of `lstat`.
-    lstat(path: impl AsRef<Path>) -> Metadata = {
+    lstat(path: impl AsRef<Path>) -> Stats = {
         let path = path.as_ref().to_owned();
-        async move { fs::symlink_metadata(path).await }
+        async move { fs::symlink_metadata(path).await.map(Stats::from) }
     };
 
     /// Returns the target of a symbolic link. JavaScript: `fs.readlink(path, callback)`.
@@ -270,6 +285,75 @@ operations! {
         let path = path.as_ref().to_owned();
         let times = fs::FileTimes::new().set_accessed(accessed).set_modified(modified);
         async move { fs::set_times(path, times).await }
+    };
+
+    /// Sets the access time and the modification time of a file, or of a symbolic link itself.
+    /// JavaScript: `fs.lutimes(path, atime, mtime, callback)`.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `utimensat`.
+    lutimes(path: impl AsRef<Path>, accessed: SystemTime, modified: SystemTime) -> () = {
+        let path = path.as_ref().to_owned();
+        let times = fs::FileTimes::new().set_accessed(accessed).set_modified(modified);
+        async move { fs::set_times_nofollow(path, times).await }
+    };
+
+    /// Returns the figures of the file system that holds a path. JavaScript: `fs.statfs(path,
+    /// callback)`.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `statfs`.
+    statfs(path: impl AsRef<Path>) -> StatFs = {
+        let path = path.as_ref().to_owned();
+        async move { fs::statfs(path).await.map(StatFs::from) }
+    };
+
+    /// Copies a file to a path, whose missing directories are created. JavaScript: `fs.cp(src,
+    /// dest, callback)`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`cp_with`].
+    cp(from: impl AsRef<Path>, to: impl AsRef<Path>) -> () = {
+        cp::copy(from.as_ref().to_owned(), to.as_ref().to_owned(), CpOptions::default())
+    };
+
+    /// Copies a file, or with [`recursive`](CpOptions::recursive) a directory with its contents.
+    /// JavaScript: `fs.cp(src, dest, options, callback)`.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_FS_EISDIR` for a directory without `recursive`, `ERR_FS_CP_EINVAL` for a copy of a
+    /// directory into itself, `ERR_FS_CP_DIR_TO_NON_DIR`, `ERR_FS_CP_NON_DIR_TO_DIR`,
+    /// `ERR_FS_CP_EEXIST`, `ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY`, `ERR_FS_CP_FIFO_PIPE`,
+    /// `ERR_FS_CP_SOCKET`, and any OS error of the steps.
+    cp_with(from: impl AsRef<Path>, to: impl AsRef<Path>, options: CpOptions) -> () = {
+        cp::copy(from.as_ref().to_owned(), to.as_ref().to_owned(), options)
+    };
+
+    /// Returns the paths that match a pattern, sorted. JavaScript: `fs.glob(pattern, callback)`.
+    ///
+    /// `*` and `?` stand for characters of a name, `[a-z]` and `[!a-z]` for one of a set, `**` for
+    /// any number of directories, `{a,b}` for one of the alternatives. A name that begins with a
+    /// dot needs a pattern that does. Unlike Node's, the patterns have neither `\\` nor `+(a|b)`.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_INVALID_ARG_VALUE` for more than 10,000 alternatives. What cannot be read is left out.
+    glob(pattern: impl Into<String>) -> Vec<PathBuf> = {
+        glob::find(vec![pattern.into()], GlobOptions::default())
+    };
+
+    /// Returns the paths that match one of the patterns, relative to a directory; see
+    /// [`glob`](fn@glob). JavaScript: `fs.glob(patterns, { cwd, exclude }, callback)`.
+    ///
+    /// # Errors
+    ///
+    /// See [`glob`](fn@glob).
+    glob_with(patterns: impl IntoIterator<Item = impl Into<String>>, options: GlobOptions) -> Vec<PathBuf> = {
+        glob::find(patterns.into_iter().map(Into::into).collect(), options)
     };
 
     /// Creates a directory. JavaScript: `fs.mkdir(path, callback)`.
@@ -392,4 +476,71 @@ operations! {
         let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
         async move { options.copy(from, to).await }
     };
+}
+
+/// Calls `callback` with whether a path exists, in the poll phase. JavaScript: `fs.exists(path,
+/// callback)`.
+///
+/// The answer may be stale when it arrives: to open a file, open it and handle the error.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{fs, run};
+///
+/// run(async {
+///     fs::exists("Cargo.toml", |exists| assert!(exists));
+/// });
+/// ```
+pub fn exists(path: impl AsRef<Path>, callback: impl FnOnce(bool) + 'static) {
+    access(path, Access::EXISTS, |result| callback(result.is_ok()));
+}
+
+/// The figures of a file system. JavaScript: `fs.StatFs`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{fs, run};
+///
+/// run(async {
+///     let system = fs::promises::statfs(".").await.unwrap();
+///     println!("{} bytes are available", system.bavail * system.bsize);
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StatFs {
+    /// The type, as a number of the OS; 0 where it has none. JavaScript: `statFs.type`.
+    pub kind: u64,
+    /// The size of a block in bytes.
+    pub bsize: u64,
+    /// The number of blocks.
+    pub blocks: u64,
+    /// The number of free blocks.
+    pub bfree: u64,
+    /// The number of free blocks for unprivileged users.
+    pub bavail: u64,
+    /// The number of files that there is room for; 0 on Windows.
+    pub files: u64,
+    /// The number of files that can still be created; 0 on Windows.
+    pub ffree: u64,
+}
+
+impl From<fs::FileSystem> for StatFs {
+    fn from(system: fs::FileSystem) -> Self {
+        Self {
+            kind: system.kind,
+            bsize: system.block_size,
+            blocks: system.blocks,
+            bfree: system.free_blocks,
+            bavail: system.available_blocks,
+            files: system.files,
+            ffree: system.free_files,
+        }
+    }
 }

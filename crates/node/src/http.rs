@@ -5,10 +5,10 @@
 //!
 //! run(async {
 //!     let server = http::create_server(|request, response| {
-//!         response.end_bytes(format!("hello from {}", request.url()));
+//!         response.end(format!("hello from {}", request.url()));
 //!     });
 //!     server.listen_this(("127.0.0.1", 0), |server| {
-//!         let request = http::get(server.address().unwrap()).unwrap();
+//!         let request = http::get(server.address().unwrap());
 //!         let server = server.clone();
 //!         request.on_response(move |response| {
 //!             assert_eq!(response.status_code(), Some(200));
@@ -21,14 +21,14 @@
 //!
 //! | Node | here |
 //! |---|---|
-//! | `http.createServer(f)` | [`create_server`], [`Server::builder`] |
+//! | `http.createServer(f)` | [`create_server`], [`create_async_server`], [`Server::builder`] |
 //! | `server.on('request', ..)` and the other events | [`REQUEST`], … in [`server`] |
 //! | `req.method`, `req.url`, `req.headers` | [`IncomingMessage::method`], `url`, [`Headers`] |
 //! | `req.on('data', ..)`, `req.pipe(..)` | [`IncomingMessage::on_data`], `readable().pipe(..)` |
 //! | `res.statusCode = 404` | [`ServerResponse::set_status`] |
 //! | `res.setHeader(name, value)` | [`OutgoingMessage::set_header`] |
-//! | `res.writeHead(status, headers)` | [`ServerResponse::write_head_with`] |
-//! | `res.write`, `res.end(data)` | [`OutgoingMessage::write`], [`OutgoingMessage::end_bytes`] |
+//! | `res.writeHead(status, headers)` | [`ServerResponse::write_head`] |
+//! | `res.write`, `res.end(data)` | [`OutgoingMessage::write`], [`OutgoingMessage::end`] |
 //! | `http.request`, `http.get` | [`request()`], [`get`] |
 //! | `new http.Agent({ keepAlive: true })` | [`Agent::builder`] |
 //!
@@ -56,6 +56,7 @@ mod agent;
 mod client;
 mod connection;
 mod date;
+mod extensions;
 mod headers;
 mod incoming;
 mod names;
@@ -79,19 +80,21 @@ pub(crate) use self::client::request_at;
 pub(crate) use self::client::secure_request;
 pub use self::client::{
     CONTINUE, ClientRequest, INFORMATION, Information, RESPONSE, RequestOptions, Target, get,
-    request,
+    request, try_request,
 };
 use self::date::HttpDate;
+pub use self::extensions::Extensions;
 pub use self::headers::Headers;
 pub use self::incoming::{ABORTED, IncomingMessage};
 #[cfg(feature = "fetch")]
 pub(crate) use self::names::Names;
-pub use self::outgoing::{HeaderValue, OutgoingMessage, SOCKET};
+pub use self::outgoing::{HeaderValue, IntoHeaders, OutgoingMessage, Pairs, SOCKET};
 pub use self::parser::MAX_HEADER_SIZE;
 pub use self::response::ServerResponse;
 pub use self::server::{
     CHECK_CONTINUE, CHECK_EXPECTATION, CLIENT_ERROR, CONNECT, ClientError, DROP_REQUEST, Dropped,
-    Exchange, Handover, REQUEST, Server, ServerBuilder, UPGRADE, create_server,
+    Exchange, Handover, REQUEST, Server, ServerBuilder, UPGRADE, create_async_server,
+    create_server,
 };
 pub use self::status::status_message;
 #[cfg(feature = "fetch")]

@@ -14,6 +14,8 @@ use super::http::{
     Agent, AgentBuilder, ClientRequest, IncomingMessage, RequestOptions, Server, ServerResponse,
     secure_agent, secure_global_agent, secure_request,
 };
+use super::promise::Handled;
+use super::reason::throw;
 use super::tls::{ClientContext, ServerContext};
 
 /// Creates a server with a certificate. JavaScript: `https.createServer({ cert, key }, listener)`.
@@ -26,7 +28,7 @@ use super::tls::{ClientContext, ServerContext};
 /// # let (certificate, key) = (b"", b"");
 /// run(async move {
 ///     let context = ServerContext::new(certificate, key).unwrap();
-///     let server = https::create_server(&context, |_, response| response.end_bytes("hello"));
+///     let server = https::create_server(&context, |_, response| response.end("hello"));
 ///     server.listen(8443);
 /// });
 /// ```
@@ -39,31 +41,56 @@ pub fn create_server(
     server
 }
 
+/// Creates a server with a certificate that calls an async function; see
+/// [`http::create_async_server`](super::http::create_async_server). JavaScript:
+/// `https.createServer({ cert, key }, async (request, response) => { .. })`.
+pub fn create_async_server<F>(
+    context: &ServerContext,
+    listener: impl Fn(IncomingMessage, ServerResponse) -> F + 'static,
+) -> Server
+where
+    F: Future + 'static,
+    F::Output: Handled,
+{
+    let server = Server::secure(&context.for_http());
+    server.on_request_async(listener);
+    server
+}
+
 /// Begins a request; see [`http::request`](super::http::request). The default port is 443.
 /// JavaScript: `https.request(options)`.
 ///
-/// # Errors
+/// # Panics
 ///
 /// See [`http::request`](super::http::request). A certificate that is not accepted is an event of
 /// the request.
+#[track_caller]
+pub fn request(options: impl Into<RequestOptions>) -> ClientRequest {
+    match try_request(options) {
+        Ok(request) => request,
+        Err(error) => throw(error),
+    }
+}
+
+/// Begins a request like [`request`], but returns the error of bad options.
+///
+/// # Errors
+///
+/// See [`http::try_request`](super::http::try_request).
 ///
 /// # Panics
 ///
 /// When no loop runs on this thread.
 #[track_caller]
-pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
+pub fn try_request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
     secure_request(options.into())
 }
 
 /// Begins and ends a request without a body. JavaScript: `https.get(options)`.
 ///
-/// # Errors
-///
-/// See [`request`].
-///
 /// # Panics
 ///
-/// When no loop runs on this thread.
+/// See [`request`].
 ///
 /// # Examples
 ///
@@ -71,7 +98,7 @@ pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Erro
 /// use phaseloop_node::{https, run};
 ///
 /// run(async {
-///     let request = https::get("example.org").unwrap();
+///     let request = https::get("example.org");
 ///     request.on_response(|response| {
 ///         println!("{:?}", response.status_code());
 ///         response.resume();
@@ -79,10 +106,10 @@ pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Erro
 /// });
 /// ```
 #[track_caller]
-pub fn get(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
-    let request = request(options)?;
-    request.end();
-    Ok(request)
+pub fn get(options: impl Into<RequestOptions>) -> ClientRequest {
+    let request = request(options);
+    request.end(());
+    request
 }
 
 /// Returns a builder for an agent that verifies servers by `context`. JavaScript: `new

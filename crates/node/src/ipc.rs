@@ -152,7 +152,7 @@ impl Ipc {
         let (socket, emitter) = (self.socket.clone(), self.emitter.clone());
         next_tick(move || {
             if socket.writable().length() > 0 {
-                socket.end();
+                socket.end(());
             } else {
                 socket.destroy(None);
             }

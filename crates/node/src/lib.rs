@@ -109,7 +109,9 @@ pub use self::events::{Emitter, EventEmitter};
 #[cfg(feature = "fetch")]
 pub use self::fetch::fetch;
 pub use self::generator::{AsyncGenerator, Yielder, async_generator};
-pub use self::promise::{Awaited, Deferred, Promise, call, call_returning, catch, try_call};
+pub use self::promise::{
+    Awaited, Deferred, Handled, Promise, call, call_returning, catch, try_call,
+};
 pub use self::reason::{Reason, throw};
 pub use self::run::{Exit, run, run_on};
 pub use self::thenable::{PromiseLike, Thenable, thenable};

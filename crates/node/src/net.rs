@@ -18,8 +18,10 @@
 // N95 to N100.
 
 mod address;
+mod block_list;
 #[macro_use]
 mod connection;
+mod options;
 mod server;
 mod slot;
 mod socket;
@@ -31,11 +33,15 @@ mod local;
 mod local;
 
 pub use self::address::Address;
+pub use self::block_list::BlockList;
 #[cfg(feature = "tls")]
 pub(crate) use self::connection::{Accept, Connection, Listener};
 #[cfg(unix)]
 pub(crate) use self::local::socket_of;
-pub use self::server::{CONNECTION, LISTENING, Server, create_server, create_server_with};
+pub use self::options::{ConnectOptions, ListenOptions, LookedUp, Lookup};
+pub use self::server::{
+    CONNECTION, DROP, Dropped, LISTENING, Server, create_server, create_server_with,
+};
 #[cfg(feature = "tls")]
 pub(crate) use self::socket::open_connection;
 pub use self::socket::{CONNECT, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with};

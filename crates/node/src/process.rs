@@ -37,6 +37,8 @@ use phaseloop::extension::stderr;
 /// The listeners of the program, and the state of its exit.
 #[derive(Default)]
 pub(super) struct ProcessState {
+    /// The codes of the deprecations that were warned of.
+    deprecations: RefCell<Vec<&'static str>>,
     before_exit: Listeners<i32>,
     exit: Listeners<i32>,
     uncaught: Listeners<(Reason, Origin)>,
@@ -55,8 +57,6 @@ pub(super) struct ProcessState {
     channel: channel::ParentChannel,
     signals: signals::SignalListeners,
     standard: stdio::StandardStreams,
-    /// The frame of what runs outside of all callbacks: the listeners of `beforeExit` and `exit`.
-    outside: RefCell<Frame>,
     /// Whether `run` runs this program and returns its code.
     is_program: Cell<bool>,
     /// Whether the program is a worker, whose parent gets the error that ends it.
@@ -357,24 +357,14 @@ impl Node {
         }
         let code = self.process.exit_code.get().unwrap_or(0);
         self.log(|| "nothing keeps the loop alive: beforeExit".to_owned());
-        self.outside_of_callbacks(|| self.process.before_exit.emit(&code));
-    }
-
-    /// Calls `f` in the frame of what runs outside of all callbacks. What `f` enters stays for the
-    /// next call, as in Node.
-    fn outside_of_callbacks<R>(&self, f: impl FnOnce() -> R) -> R {
-        let before = self.process.outside.borrow().clone().enter();
-        let value = f();
-        let after = before.enter();
-        drop(self.process.outside.replace(after));
-        value
+        Frame::default().call(|| self.process.before_exit.emit(&code));
     }
 
     /// Emits 'exit' for a program that has ended by itself, then runs the microtasks that this has
     /// queued.
     // N82.
     pub(super) fn emit_natural_exit(&self, core: &Loop, code: i32) {
-        let emit = || self.outside_of_callbacks(|| self.emit_exit(code));
+        let emit = || Frame::default().call(|| self.emit_exit(code));
         if core.contain(emit).is_some() {
             core.drain_microtasks();
         }
@@ -399,7 +389,6 @@ impl Node {
         self.process.exit_code.set(None);
         self.process.uncaught_origin.set(None);
         self.process.is_listener_at_fault.set(false);
-        drop(self.process.outside.take());
         core.begin_program();
         self.contain_panics();
     }
@@ -410,7 +399,6 @@ impl Node {
     pub(super) fn end(&self, core: &Loop) {
         self.process.is_program.set(false);
         self.process.has_parent.set(false);
-        drop(self.process.outside.take());
         core.begin_program();
         if self.process.uncaught.is_empty() {
             core.set_panic_handler(None);
@@ -421,6 +409,16 @@ impl Node {
 }
 
 impl ProcessState {
+    /// Records a deprecation. Returns whether it is the first one with its code.
+    pub(super) fn deprecates(&self, code: &'static str) -> bool {
+        let mut known = self.deprecations.borrow_mut();
+        let is_new = !known.contains(&code);
+        if is_new {
+            known.push(code);
+        }
+        is_new
+    }
+
     /// Returns whether an uncaught error goes to listeners: there are some, and none was raised
     /// before.
     fn is_told(&self) -> bool {
@@ -479,7 +477,6 @@ impl ProcessState {
         self.unhandled.clear();
         self.handled_late.clear();
         self.warning.clear();
-        drop(self.outside.take());
     }
 }
 

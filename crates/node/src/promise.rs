@@ -3,6 +3,7 @@
 mod awaited;
 mod deferred;
 mod function;
+mod handled;
 mod origin;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -12,6 +13,7 @@ use std::rc::Rc;
 pub use self::awaited::Awaited;
 pub use self::deferred::Deferred;
 pub use self::function::{call, call_returning, catch, try_call};
+pub use self::handled::Handled;
 use self::origin::{Origin, PROMISE};
 use super::context::Node;
 use super::reason::Reason;
@@ -169,7 +171,7 @@ impl<T: Clone + 'static> Promise<T> {
         let deferred = Deferred::new();
         let promise = deferred.promise();
         if let Err(reason) = catch(|| executor(deferred.clone())) {
-            deferred.reject(reason);
+            deferred.settle(Err(reason));
         }
         promise
     }
@@ -183,13 +185,25 @@ impl<T: Clone + 'static> Promise<T> {
         Self::settled(Ok(value))
     }
 
-    /// Creates a rejected promise.
+    /// Creates a rejected promise from what [`throw`](crate::throw) takes: an error, a text, a
+    /// [`Reason`]. JavaScript: `Promise.reject(reason)`.
     ///
     /// # Panics
     ///
     /// When no loop runs on this thread.
-    pub fn rejected(reason: impl Into<Reason>) -> Self {
-        Self::settled(Err(reason.into()))
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{Promise, run};
+    ///
+    /// run(async {
+    ///     let failed = Promise::<()>::rejected("no");
+    ///     assert_eq!(failed.await.unwrap_err().to_string(), "no");
+    /// });
+    /// ```
+    pub fn rejected(reason: impl Into<Box<dyn std::error::Error>>) -> Self {
+        Self::settled(Err(Reason::new(reason)))
     }
 
     fn settled(result: Result<T, Reason>) -> Self {
@@ -222,9 +236,9 @@ impl<T: Clone + 'static> Promise<T> {
     /// one later for a thenable.
     pub fn and_then<P: PromiseLike>(&self, f: impl FnOnce(T) -> P + 'static) -> Promise<P::Output> {
         self.chain(
-            move |result, next| match next.calls(|| result.map(f)).and_then(|inner| inner) {
+            move |result, next| match catch(|| result.map(f)).and_then(|inner| inner) {
                 Ok(inner) => next.adopt(inner),
-                Err(reason) => next.reject(reason),
+                Err(reason) => next.settle(Err(reason)),
             },
         )
     }
@@ -237,7 +251,7 @@ impl<T: Clone + 'static> Promise<T> {
 
     /// Calls `f` with the value or with the reason: JavaScript's `then` with two functions. Returns
     /// a promise of what `f` returns.
-    pub fn then_or<U: Clone + 'static>(
+    pub fn then_result<U: Clone + 'static>(
         &self,
         f: impl FnOnce(Result<T, Reason>) -> U + 'static,
     ) -> Promise<U> {
@@ -247,12 +261,12 @@ impl<T: Clone + 'static> Promise<T> {
     /// Calls `f` when the promise is settled. The returned promise has the same value or reason,
     /// three microtasks later.
     pub fn finally(&self, f: impl FnOnce() + 'static) -> Self {
-        self.chain(move |result, next| match next.calls(f) {
+        self.chain(move |result, next| match catch(f) {
             Ok(()) => {
                 let inner = Promise::resolved(()).chain(move |_, inner| inner.settle(result));
                 next.adopt(inner);
             }
-            Err(reason) => next.reject(reason),
+            Err(reason) => next.settle(Err(reason)),
         })
     }
 
@@ -315,16 +329,9 @@ impl<T: Clone + 'static> Promise<T> {
         };
         Origin::settled(self.0.origin.as_deref());
         if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
-            let rejection = {
-                let origin = self.0.origin.as_ref();
-                let frame = origin.map(|origin| origin.frame());
-                let making = (
-                    frame.unwrap_or_default(),
-                    origin.and_then(|origin| origin.ids),
-                );
-                let rejections = &self.0.node.rejections;
-                rejections.add(&self.0.node, reason.clone(), making)
-            };
+            let ids = self.0.origin.as_ref().map(|origin| origin.ids);
+            let rejections = &self.0.node.rejections;
+            let rejection = rejections.add(&self.0.node, reason.clone(), ids);
             let first = self.0.rejection.set(rejection);
             debug_assert!(first.is_ok(), "a promise is settled once");
         }
@@ -345,7 +352,6 @@ impl<T: Clone + 'static> Promise<T> {
 
     /// Queues the job that asks a thenable or another promise how to settle this one.
     fn queue_job(&self, job: impl FnOnce() + 'static) {
-        // As in Node, the frame of the making: that of the call that resolves may be another.
         match Origin::context(self.0.origin.as_deref()) {
             Some(context) => self.queue(move || context.run(job)),
             None => self.queue(job),
@@ -362,7 +368,7 @@ impl<T: Clone + 'static> Promise<T> {
 impl<T> Promise<T> {
     /// Returns the id of the promise, if hooks are in use.
     fn id(&self) -> Option<u64> {
-        self.0.origin.as_ref().and_then(|origin| origin.id())
+        self.0.origin.as_ref().map(|origin| origin.id())
     }
 
     /// Notes which tasks settle the promise, for reports.

@@ -51,6 +51,7 @@ use super::abort::{AbortListener, AbortSignal};
 use super::context::Node;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId, Mark, weak_this};
+use super::reason::throw;
 pub use super::stream::{CLOSE, PAUSE, RESUME};
 use super::stream::{END, IntoChunk as _, Readable, Writable};
 use phaseloop::task::next_tick;
@@ -282,7 +283,12 @@ impl Interface {
 
     /// Writes the [prompt](Self::set_prompt) to the [output](Self::output), and resumes the input
     /// if it is paused. JavaScript: `rl.prompt()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
     pub fn prompt(&self) {
+        self.inner.refuse_if_closed();
         self.inner.write_prompt();
     }
 
@@ -302,7 +308,12 @@ impl Interface {
 
     /// Handles `text` as if the input had brought it, and resumes the input if it is paused.
     /// JavaScript: `rl.write(text)`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
     pub fn write(&self, text: &str) {
+        self.inner.refuse_if_closed();
         self.inner.resume();
         let lines = self.inner.splitter.borrow_mut().add_text(text);
         self.inner.emit_lines(lines);
@@ -310,12 +321,22 @@ impl Interface {
 
     /// Pauses the input and emits [`PAUSE`]; no effect if it is paused. Lines of the chunk that is
     /// being read are still emitted. JavaScript: `rl.pause()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
     pub fn pause(&self) {
+        self.inner.refuse_if_closed();
         self.inner.pause();
     }
 
     /// Resumes a paused input and emits [`RESUME`]. JavaScript: `rl.resume()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
     pub fn resume(&self) {
+        self.inner.refuse_if_closed();
         self.inner.resume();
     }
 
@@ -382,6 +403,13 @@ impl Inner {
         self.close();
     }
 
+    /// Throws if the interface is closed.
+    fn refuse_if_closed(&self) {
+        if self.is_closed.get() {
+            throw(closed());
+        }
+    }
+
     /// Opens a question. Returns `false` if another one is open.
     fn ask(
         &self,
@@ -393,10 +421,7 @@ impl Inner {
             if let Some(abort) = abort {
                 abort.off();
             }
-            return Err(Error::with_code(
-                "ERR_USE_AFTER_CLOSE",
-                "readline was closed",
-            ));
+            return Err(closed());
         }
         let is_free = self.question.borrow().is_none();
         if is_free {
@@ -486,4 +511,9 @@ impl fmt::Debug for Interface {
             .field("closed", &self.is_closed())
             .finish_non_exhaustive()
     }
+}
+
+/// The error of the use of a closed interface.
+fn closed() -> Error {
+    Error::with_code("ERR_USE_AFTER_CLOSE", "readline was closed")
 }

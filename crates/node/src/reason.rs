@@ -39,9 +39,13 @@ enum Inner {
 }
 
 impl Reason {
-    /// Creates a reason from a text, as `new Error(text)` does, or from a boxed error.
+    /// Creates a reason from a text, as `new Error(text)` does, or from a boxed error. A reason is
+    /// returned unchanged.
     pub fn new(error: impl Into<Box<dyn Error>>) -> Self {
-        Self(Rc::new(Inner::Error(error.into())))
+        match error.into().downcast::<Boxed>() {
+            Ok(reason) => reason.0,
+            Err(error) => Self(Rc::new(Inner::Error(error))),
+        }
     }
 
     /// Creates a reason that is no error, as `Promise.reject(42)` does.
@@ -169,6 +173,34 @@ impl<E: Error + 'static> From<E> for Reason {
     }
 }
 
+/// A reason is thrown, and rejects a promise, as an error does.
+impl From<Reason> for Box<dyn Error> {
+    fn from(reason: Reason) -> Self {
+        Self::from(Boxed(reason))
+    }
+}
+
+/// A reason in the place of an error. [`Reason::new`] takes it out again.
+struct Boxed(Reason);
+
+impl fmt::Debug for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for Boxed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.error().and_then(Error::source)
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
@@ -181,8 +213,9 @@ impl fmt::Display for Reason {
 impl fmt::Debug for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Inner::Error(error) => f.debug_tuple("Reason").field(error).finish(),
-            Inner::Panic(_) => write!(f, "Reason(panic: {self})"),
+            Inner::Error(error) if f.alternate() => f.debug_tuple("Reason").field(error).finish(),
+            Inner::Panic(_) if f.alternate() => write!(f, "Reason(panic: {self})"),
+            _ => fmt::Display::fmt(self, f),
         }
     }
 }
@@ -225,8 +258,12 @@ impl Thrown {
         }
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    /// Returns the error and its causes, as Node prints them: one line each.
+    pub(super) fn describe(&mut self) -> String {
+        match self.reason.get_mut() {
+            Some(reason) => describe(reason),
+            None => std::mem::take(&mut self.text),
+        }
     }
 }
 
@@ -264,5 +301,61 @@ impl From<Reason> for NodeError {
     fn from(reason: Reason) -> Self {
         let error = reason.node_error().cloned();
         error.unwrap_or_else(|| Self::new(reason.to_string()))
+    }
+}
+
+/// Describes a reason and its causes, one line each: the name, the text, and the fields that the
+/// text may not have.
+fn describe(reason: &Reason) -> String {
+    let Some(error) = reason.error() else {
+        return reason.to_string();
+    };
+    let mut text = String::new();
+    let mut next = Some(
+        reason
+            .node_error()
+            .map_or(error, |error| error as &dyn Error),
+    );
+    for depth in 0..MOST_CAUSES {
+        let Some(error) = next else { break };
+        let node = error.downcast_ref::<NodeError>();
+        let name = match node {
+            None if depth == 0 => reason.name(),
+            _ => node.map_or("Error", NodeError::name),
+        };
+        if depth > 0 {
+            text.push_str(&format!("\n{:1$}[cause]: ", "", 2 * depth));
+        }
+        text.push_str(&format!("{name}: {error}"));
+        if let Some(node) = node {
+            text.push_str(&fields_of(node));
+        }
+        // What the system has reported is in the text already.
+        next = error.source().filter(|cause| !cause.is::<std::io::Error>());
+    }
+    text
+}
+
+/// How many errors of a chain are printed.
+const MOST_CAUSES: usize = 16;
+
+/// Returns the fields of an error, such as ` { code: 'ECONNREFUSED', port: 1 }`.
+fn fields_of(error: &NodeError) -> String {
+    let address = error.address();
+    let fields = [
+        error.code().map(|code| format!("code: '{code}'")),
+        error
+            .syscall()
+            .map(|syscall| format!("syscall: '{syscall}'")),
+        error
+            .path()
+            .map(|path| format!("path: '{}'", path.display())),
+        address.map(|address| format!("address: '{}'", address.ip())),
+        address.map(|address| format!("port: {}", address.port())),
+    ];
+    let fields: Vec<_> = fields.into_iter().flatten().collect();
+    match fields.is_empty() {
+        true => String::new(),
+        false => format!(" {{ {} }}", fields.join(", ")),
     }
 }

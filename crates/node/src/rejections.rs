@@ -40,7 +40,7 @@ impl Lane {
 /// A rejection whose promise had no handler at that time.
 pub(super) struct Rejection {
     reason: Reason,
-    /// The frame in which the promise was made.
+    /// The frame of the call that rejected the promise.
     frame: Frame,
     /// The ids of the promise and of its cause, if hooks are in use.
     ids: Option<(u64, u64)>,
@@ -49,16 +49,17 @@ pub(super) struct Rejection {
 }
 
 impl Rejections {
-    /// Adds the rejection of a promise without a handler, with the frame and the ids of its making.
+    /// Adds the rejection, by the running code, of a promise without a handler, with the ids of its
+    /// making.
     pub(super) fn add(
         &self,
         node: &Rc<Node>,
         reason: Reason,
-        (frame, ids): (Frame, Option<(u64, u64)>),
+        ids: Option<(u64, u64)>,
     ) -> Rc<Rejection> {
         let rejection = Rc::new(Rejection {
             reason,
-            frame,
+            frame: Frame::current(),
             ids,
             is_handled: Cell::new(false),
             is_reported: Cell::new(false),

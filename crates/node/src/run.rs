@@ -89,8 +89,8 @@ pub fn run<F: Future>(main: F) -> Exit<F::Output> {
 #[track_caller]
 pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output> {
     let exit = run_at(event_loop, main, Location::caller(), false);
-    if let Some(payload) = exit.uncaught.take() {
-        tell(&Node::of(&Loop::of(&event_loop.handle())), &payload);
+    if let Some(mut payload) = exit.uncaught.take() {
+        report(&Node::of(&Loop::of(&event_loop.handle())), &mut payload);
         exit.uncaught.set(Some(payload));
     }
     exit
@@ -184,11 +184,11 @@ fn fail(core: &Loop, node: &Node) -> i32 {
     // This replaces any code that was set before. The listeners of `exit` may set another.
     node.process.set_exit_code(UNCAUGHT);
     core.begin_program();
-    let told = catch_unwind(AssertUnwindSafe(|| {
+    let emitted = catch_unwind(AssertUnwindSafe(|| {
         core.running(|| node.emit_exit(UNCAUGHT));
     }));
     // A panic of these listeners is dropped: the first panic counts.
-    if let Err(payload) = told {
+    if let Err(payload) = emitted {
         discard(payload);
     }
     node.process.exit_code().unwrap_or(UNCAUGHT)
@@ -196,8 +196,8 @@ fn fail(core: &Loop, node: &Node) -> i32 {
 
 /// Prints the error that has ended the program, and its origin. The panic hook has already printed
 /// panics.
-fn tell(node: &Node, payload: &Payload) {
-    let text = payload.downcast_ref::<Thrown>().map(Thrown::text);
+fn report(node: &Node, payload: &mut Payload) {
+    let text = payload.downcast_mut::<Thrown>().map(Thrown::describe);
     match (node.process.uncaught_origin(), text) {
         (Origin::UnhandledRejection, Some(text)) => {
             stderr::print(format_args!("phaseloop: unhandled rejection: {text}"));
@@ -266,6 +266,10 @@ impl<T> Drop for Exit<T> {
     fn drop(&mut self) {
         if let Some(payload) = self.uncaught.take() {
             if !std::thread::panicking() {
+                stderr::print(format_args!(
+                    "phaseloop: an uncaught error has ended the program, and its Exit was dropped: \
+                     the error goes on as a panic (return the Exit from main, or read its code)"
+                ));
                 resume_unwind(payload);
             }
         }

@@ -52,7 +52,7 @@ use crate::site::Site;
 ///
 /// run(async {
 ///     let socket = tls::connect(("example.org", 443));
-///     socket.on_this(CONNECT, |socket, ()| socket.end());
+///     socket.on_this(CONNECT, |socket, ()| socket.end(()));
 /// });
 /// ```
 #[track_caller]
@@ -77,7 +77,7 @@ pub fn connect(address: impl Into<Address>) -> Socket {
 /// run(async move {
 ///     let context = tls::ClientContext::with_ca(ca).unwrap();
 ///     let socket = tls::connect_with(("127.0.0.1", 8443), Some("localhost"), &context);
-///     socket.end_chunk("hello");
+///     socket.end("hello");
 /// });
 /// ```
 #[track_caller]
@@ -137,7 +137,7 @@ pub(super) fn connect_socket(
 /// # let (certificate, key) = (b"", b"");
 /// run(async move {
 ///     let context = tls::ServerContext::new(certificate, key).unwrap();
-///     let server = tls::create_server(&context, |socket| socket.end_chunk("hello"));
+///     let server = tls::create_server(&context, |socket| socket.end("hello"));
 ///     server.listen(8443);
 /// });
 /// ```

@@ -8,11 +8,28 @@
 //!
 //! Messages are moved, not copied, and can be of any type. A port that stays on its thread can
 //! carry an `Rc`; a port that [moves](MessagePort::detach) to another thread carries `Send` values.
+//!
+//! | Node | here |
+//! |---|---|
+//! | `new MessageChannel()` | [`MessageChannel`] |
+//! | `new BroadcastChannel(name)` | [`BroadcastChannel`] |
+//! | `new Worker(file)`, `parentPort` | [`Worker::new`], the port that its function gets |
+//! | `worker.threadId`, `threadId`, `isMainThread` | [`Worker::thread_id`], [`thread_id`], [`is_main_thread`] |
+//! | `getEnvironmentData(key)`, `setEnvironmentData(key, value)` | [`get_environment_data`], [`set_environment_data`] |
+//! | `workerData` | what the function of the worker captures |
+//! | `cluster` | none: `examples/cluster.rs` of `phaseloop` shows several loops on one port |
 //
 // N93, N130.
 
+mod broadcast;
+mod environment;
 mod port;
 mod worker;
 
+pub use self::broadcast::BroadcastChannel;
+pub(crate) use self::environment::Environment;
+pub use self::environment::{
+    get_environment_data, is_main_thread, remove_environment_data, set_environment_data, thread_id,
+};
 pub use self::port::{CLOSE, DetachedPort, MessageChannel, MessagePort};
 pub use self::worker::{EXIT, ONLINE, Worker};

@@ -56,7 +56,7 @@ pub fn trigger_async_id() -> u64 {
     Hooks::current().running().1
 }
 
-/// Creates a hook, which is told nothing before it is [enabled](AsyncHook::enable). JavaScript:
+/// Creates a hook. It is notified of nothing before it is [enabled](AsyncHook::enable). JavaScript:
 /// `createHook(callbacks)`.
 ///
 /// # Panics
@@ -154,7 +154,8 @@ impl fmt::Debug for Callbacks {
     }
 }
 
-/// A hook of [`create_hook`]. Dropping it leaves it enabled.
+/// A hook of [`create_hook`]. A clone is a handle to the same hook. Dropping it leaves it enabled.
+#[derive(Clone)]
 pub struct AsyncHook {
     hooks: Rc<Hooks>,
     callbacks: Rc<Callbacks>,

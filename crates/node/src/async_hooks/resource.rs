@@ -4,13 +4,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::hooks::Hooks;
-use super::{Capture, Kept, Work};
+use super::{Capture, Work};
 
 /// A piece of asynchronous work that the loop does not see, such as a query that waits for a
 /// connection of a pool. JavaScript: `new AsyncResource(type)`. Clones refer to the same resource.
 ///
-/// It keeps the stores of its making for its callbacks. What a callback
-/// [enters](super::AsyncLocalStorage::enter_with), the next one finds.
+/// It keeps the stores of its making for its callbacks.
 ///
 /// # Examples
 ///
@@ -26,7 +25,7 @@ use super::{Capture, Kept, Work};
 /// });
 /// ```
 #[derive(Clone)]
-pub struct AsyncResource(Rc<Kept>);
+pub struct AsyncResource(Rc<Capture>);
 
 /// Node's name for the resource of a bound function.
 const BOUND: &str = "bound-anonymous-fn";
@@ -58,32 +57,32 @@ impl AsyncResource {
     #[track_caller]
     fn make(kind: &'static str, trigger: Option<u64>) -> Self {
         drop(Hooks::current());
-        Self(Rc::new(Capture::of(kind, trigger).into()))
+        Self(Rc::new(Capture::of(kind, trigger)))
     }
 
     /// Calls `f` with the stores and as the resource of this value, and returns its result. What
     /// was before is back afterwards, also after a panic. JavaScript:
     /// `resource.runInAsyncScope(f)`.
     pub fn run_in_async_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.0.run(f)
+        self.0.run_inside(f)
     }
 
     /// Returns the id of the resource. JavaScript: `resource.asyncId()`.
     #[must_use]
     pub fn async_id(&self) -> u64 {
-        self.0.work().map_or(0, Work::id)
+        self.0.work.as_ref().map_or(0, Work::id)
     }
 
     /// Returns the id of what made the resource. JavaScript: `resource.triggerAsyncId()`.
     #[must_use]
     pub fn trigger_async_id(&self) -> u64 {
-        self.0.work().map_or(0, Work::cause)
+        self.0.work.as_ref().map_or(0, Work::cause)
     }
 
     /// Tells the hooks that the resource has ended. Without this call, the drop of the last clone
     /// tells them. JavaScript: `resource.emitDestroy()`.
     pub fn emit_destroy(&self) -> &Self {
-        if let Some(work) = self.0.work() {
+        if let Some(work) = self.0.work.as_ref() {
             work.destroy();
         }
         self
@@ -134,7 +133,7 @@ impl AsyncResource {
     pub(super) fn of_now() -> Self {
         let Capture { frame, work } = Capture::new(BOUND).unwrap_or_default();
         let work = work.map(Work::without_end);
-        Self(Rc::new(Capture { frame, work }.into()))
+        Self(Rc::new(Capture { frame, work }))
     }
 }
 

@@ -179,4 +179,13 @@ impl Capture {
         drop(before.enter());
         value
     }
+
+    /// Calls `f` in this context, inside a callback with another one, which is back afterwards,
+    /// also after a panic.
+    pub(crate) fn run_inside<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.frame.clone().run(|| match &self.work {
+            Some(work) => work.run_inside(f),
+            None => f(),
+        })
+    }
 }

@@ -7,18 +7,17 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
-use super::{Arguments, ChildProcess, Exit, Inner, platform};
+use super::{Arguments, CLOSE, ChildProcess, Exit, Inner, platform};
 use crate::abort::AbortSignal;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _};
 use crate::promise::{Deferred, Promise};
-use crate::stream::{CLOSE, Readable};
+use crate::stream::Readable;
 use crate::string_decoder::Encoding;
 use crate::timers::{Timeout, set_timeout};
 use phaseloop::process::{Command, Stdio};
 use phaseloop::signal::SignalKind;
-use phaseloop::task::next_tick;
 
 /// Options of [`exec_with`] and [`exec_file_with`]. JavaScript: `{ cwd, env, encoding, timeout,
 /// maxBuffer, killSignal, shell, uid, gid, signal }`.
@@ -97,7 +96,7 @@ impl Default for ExecOptions {
 ///     });
 /// });
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ExecError {
     error: Error,
     exit: Option<Exit>,
@@ -162,7 +161,23 @@ impl Deref for ExecError {
 
 impl fmt::Display for ExecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+/// One line, as [`Display`](fmt::Display) writes it; all fields with `{:#?}`.
+impl fmt::Debug for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        f.debug_struct("ExecError")
+            .field("error", &self.error)
+            .field("exit", &self.exit)
+            .field("killed", &self.was_killed)
+            .field("cmd", &self.command)
+            .field("output", &self.output)
+            .finish()
     }
 }
 
@@ -409,36 +424,14 @@ impl Run {
         let run = self.clone();
         child.on(ERROR, move |error| run.fail(error.clone()));
         let run = self.clone();
-        child.on(CLOSE, move |()| run.finish());
+        child.on(CLOSE, move |_| run.finish());
         if let Some(delay) = options.timeout {
             let run = self.clone();
             let timeout = set_timeout(delay, move || run.kill());
             self.timeout.replace(Some(timeout));
         }
         if let Some(signal) = &options.signal {
-            self.end_with(signal);
-        }
-    }
-
-    /// Kills the process when `signal` is aborted; it may be aborted already. A process that does
-    /// not run is not aborted.
-    fn end_with(self: &Rc<Self>, signal: &AbortSignal) {
-        let (run, source) = (self.clone(), signal.clone());
-        let abort = move || {
-            if let (Some(reason), Some(child)) = (source.reason(), run.child()) {
-                if child.kill(run.kill_signal) {
-                    child.emit(ERROR, Error::aborted_by(reason));
-                }
-            }
-        };
-        if signal.aborted() {
-            return next_tick(abort);
-        }
-        let listener = signal.on_abort(abort);
-        if let Some(child) = self.child() {
-            // The signal may outlive many processes.
-            let signal = signal.clone();
-            child.once(CLOSE, move |()| _ = signal.off(listener));
+            child.end_with(signal, self.kill_signal);
         }
     }
 

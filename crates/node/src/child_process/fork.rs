@@ -1,6 +1,7 @@
 //! Child processes with an IPC channel.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
@@ -54,16 +55,13 @@ pub fn fork(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProce
 /// When no loop runs on this thread.
 #[track_caller]
 pub fn fork_command(mut command: Command) -> ChildProcess {
-    let (ours, theirs) = match UnixStream::pair() {
-        Ok(pair) => pair,
+    let ours = match add_channel(&mut command, CHANNEL) {
+        Ok(ours) => ours,
         Err(error) => {
             let error = failure::of_start(error, &command);
             return ChildProcess::failed(error, Default::default());
         }
     };
-    command.fd(CHANNEL, theirs);
-    command.env(ipc::VARIABLE, CHANNEL.to_string());
-    command.env(ipc::MODE.0, ipc::MODE.1);
     let child = ChildProcess::start(&mut command);
     // The command owns the child's end of the channel. It is dropped here, so that the exit of the
     // child closes the channel.
@@ -72,10 +70,19 @@ pub fn fork_command(mut command: Command) -> ChildProcess {
     child
 }
 
+/// Gives the child a channel with this number, and returns the end of this process.
+pub(super) fn add_channel(command: &mut Command, number: i32) -> io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    command.fd(number, theirs);
+    command.env(ipc::VARIABLE, number.to_string());
+    command.env(ipc::MODE.0, ipc::MODE.1);
+    Ok(ours)
+}
+
 /// The IPC channel of a process that was started by [`fork`].
 impl ChildProcess {
     #[track_caller]
-    fn connect(&self, stream: UnixStream) {
+    pub(super) fn connect(&self, stream: UnixStream) {
         let Ok(ipc) = Ipc::new(stream, self.inner.emitter.clone()) else {
             // The descriptor could not be registered. The channel counts as disconnected.
             return;

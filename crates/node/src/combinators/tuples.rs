@@ -42,7 +42,7 @@ macro_rules! gather {
                     places.$place.set(Some(value));
                     one_more();
                 }
-                Err(reason) => failed.reject(reason),
+                Err(reason) => failed.settle(Err(reason)),
             });
         })+
         members.settle(whole.promise())

@@ -157,6 +157,22 @@ pub(super) fn syscall_of(operation: &'static str) -> &'static str {
     }
 }
 
+/// Returns the head of an error that Node finds itself, and the code that it compares with.
+pub(super) fn head_of_file(code: &'static str) -> (&'static str, &'static str) {
+    match code {
+        "ERR_FS_EISDIR" => ("Path is a directory", "EISDIR"),
+        "ERR_FS_CP_DIR_TO_NON_DIR" => ("Cannot overwrite non-directory with directory", "EISDIR"),
+        "ERR_FS_CP_NON_DIR_TO_DIR" => ("Cannot overwrite directory with non-directory", "ENOTDIR"),
+        "ERR_FS_CP_EEXIST" => ("Target already exists", "EEXIST"),
+        "ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY" => {
+            ("Cannot overwrite symlink in subdirectory of self", "EINVAL")
+        }
+        "ERR_FS_CP_SOCKET" => ("Cannot copy a socket file", "EINVAL"),
+        "ERR_FS_CP_FIFO_PIPE" => ("Cannot copy a FIFO pipe", "EINVAL"),
+        _ => ("Invalid src or dest", "EINVAL"),
+    }
+}
+
 /// Formats `ENOENT: no such file or directory, open 'x'`.
 pub(super) fn text_of_file(code: &str, request: &Request) -> String {
     let mut text = format!("{code}: {}", text_of(code).unwrap_or("unknown error"));

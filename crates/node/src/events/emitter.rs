@@ -5,8 +5,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::rc::{Rc, Weak};
 
-use super::event::{Event, ListenerId};
-use super::{EventEmitter, WeakEmitter};
+use super::event::{EventName, ListenerId};
+use super::{ERROR, EventEmitter, WeakEmitter};
+use crate::error::Error;
+use crate::promise::{Handled, try_call};
+use phaseloop::task::next_tick;
 
 /// Types that emit events: sockets, streams, servers, and types of the program. The trait has the
 /// common methods of [`EventEmitter`]; the others are behind [`emitter`](Self::emitter).
@@ -41,36 +44,36 @@ pub trait Emitter {
     fn emitter(&self) -> &EventEmitter;
 
     /// Adds a listener; see [`EventEmitter::on`].
-    fn on<A: ?Sized + 'static>(
+    fn on<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
         self.emitter().on(event, listener)
     }
 
     /// Adds a listener that is called once; see [`EventEmitter::once`].
-    fn once<A: ?Sized + 'static>(
+    fn once<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
         self.emitter().once(event, listener)
     }
 
     /// Adds a listener before the others; see [`EventEmitter::prepend`].
-    fn prepend<A: ?Sized + 'static>(
+    fn prepend<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl Fn(&A) + 'static,
     ) -> ListenerId {
         self.emitter().prepend(event, listener)
     }
 
     /// Adds a listener before the others that is called once; see [`EventEmitter::prepend_once`].
-    fn prepend_once<A: ?Sized + 'static>(
+    fn prepend_once<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl FnOnce(&A) + 'static,
     ) -> ListenerId {
         self.emitter().prepend_once(event, listener)
@@ -100,9 +103,9 @@ pub trait Emitter {
     /// assert!(emitter.emit(STEP, 1) && emitter.emit(STEP, 2));
     /// assert!(!emitter.emit(STEP, 3), "it has taken itself off");
     /// ```
-    fn on_this<A: ?Sized + 'static>(
+    fn on_this<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl Fn(&Listening<Self>, &A) + 'static,
     ) -> ListenerId
     where
@@ -113,9 +116,9 @@ pub trait Emitter {
 
     /// Adds a listener that is called once and gets the emitting object as its first argument; see
     /// [`on_this`](Self::on_this).
-    fn once_this<A: ?Sized + 'static>(
+    fn once_this<A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         listener: impl FnOnce(&Self, &A) + 'static,
     ) -> ListenerId
     where
@@ -125,6 +128,60 @@ pub trait Emitter {
         self.emitter().once(event, move |arguments| {
             if let Some(this) = this() {
                 listener(&this, arguments);
+            }
+        })
+    }
+
+    /// Adds an async listener. It starts inside the `emit`, up to its first `await`. It returns `()`
+    /// or a `Result`, whose error is an unhandled rejection, or [`ERROR`] if the emitter [captures
+    /// rejections](EventEmitter::capture_rejections). JavaScript: `emitter.on(name, async () => {
+    /// .. })`.
+    ///
+    /// # Panics
+    ///
+    /// The emission panics when no loop runs on its thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::events::{Emitter, Event, EventEmitter};
+    /// use phaseloop_node::{run, sleep};
+    ///
+    /// const SAVE: Event<String> = Event::new("save");
+    ///
+    /// run(async {
+    ///     let emitter = EventEmitter::new();
+    ///     emitter.on_async(SAVE, |name| {
+    ///         let name = name.clone();
+    ///         async move {
+    ///             sleep(1).await.unwrap();
+    ///             println!("saved {name}");
+    ///         }
+    ///     });
+    ///     emitter.emit(SAVE, "notes".to_owned());
+    /// });
+    /// ```
+    // N152.
+    fn on_async<A: ?Sized + 'static, N: EventName<A>, F>(
+        &self,
+        event: N,
+        listener: impl Fn(&A) -> F + 'static,
+    ) -> ListenerId
+    where
+        F: Future + 'static,
+        F::Output: Handled,
+    {
+        let emitter = self.emitter().downgrade();
+        self.on(event, move |arguments| {
+            let handling = listener(arguments);
+            let promise = try_call(async move { handling.await.into_result() });
+            let emitter = emitter.upgrade();
+            if let Some(emitter) = emitter.filter(EventEmitter::captures_rejections) {
+                promise.then_result(move |result| {
+                    if let Err(reason) = result {
+                        next_tick(move || _ = emitter.emit(ERROR, Error::from(reason)));
+                    }
+                });
             }
         })
     }
@@ -148,12 +205,12 @@ pub trait Emitter {
     }
 
     /// Removes all listeners of an event; see [`EventEmitter::remove_all`].
-    fn remove_all<A: ?Sized + 'static>(&self, event: Event<A>) {
+    fn remove_all<A: ?Sized + 'static>(&self, event: impl EventName<A>) {
         self.emitter().remove_all(event);
     }
 
     /// Returns the number of listeners of an event.
-    fn listener_count<A: ?Sized + 'static>(&self, event: Event<A>) -> usize {
+    fn listener_count<A: ?Sized + 'static>(&self, event: impl EventName<A>) -> usize {
         self.emitter().listener_count(event)
     }
 
@@ -162,7 +219,11 @@ pub trait Emitter {
     /// # Panics
     ///
     /// See [`EventEmitter::emit`].
-    fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
+    fn emit<A: ?Sized + 'static, N: EventName<A>>(
+        &self,
+        event: N,
+        arguments: impl Borrow<A>,
+    ) -> bool {
         self.emitter().emit(event, arguments)
     }
 }
@@ -282,14 +343,14 @@ impl<E> fmt::Debug for Listening<E> {
 
 impl EventEmitter {
     /// Adds a listener that gets the object behind `this`; see [`Emitter::on_this`].
-    pub(crate) fn on_with<E: 'static, A: ?Sized + 'static>(
+    pub(crate) fn on_with<E: 'static, A: ?Sized + 'static, N: EventName<A>>(
         &self,
-        event: Event<A>,
+        event: N,
         this: Box<dyn Fn() -> Option<E>>,
         listener: impl Fn(&Listening<E>, &A) + 'static,
     ) -> ListenerId {
         let emitter: WeakEmitter = self.downgrade();
-        let id = ListenerId::new(event);
+        let id = ListenerId::new();
         let call = move |arguments: &A| {
             if let (Some(object), Some(emitter)) = (this(), emitter.upgrade()) {
                 let this = Listening {

@@ -1,9 +1,11 @@
 //! Events, and the ids of their listeners.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::listeners::{Calls, MonitorCalls};
@@ -83,17 +85,135 @@ impl<A: ?Sized + 'static> Event<A> {
         self.name
     }
 
-    pub(super) fn is_monitor(self) -> bool {
+    pub(super) fn key(self) -> Key<'static> {
+        Key {
+            name: self.name,
+            calls: calls_of::<A>(self.is_monitor),
+        }
+    }
+}
+
+/// Returns the type of what the listeners of an event call.
+fn calls_of<A: ?Sized + 'static>(is_monitor: bool) -> TypeId {
+    match is_monitor {
+        true => TypeId::of::<MonitorCalls<A>>(),
+        false => TypeId::of::<Calls<A>>(),
+    }
+}
+
+/// Returns the key of an event.
+pub(super) fn key_of<A: ?Sized + 'static>(event: &impl EventName<A>) -> Key<'_> {
+    Key {
+        name: event.name(),
+        calls: calls_of::<A>(event.is_monitor()),
+    }
+}
+
+/// What names an event: an [`Event`], or a text that is made at run time.
+///
+/// The listeners of a text say the type of their argument; an `emit` does, too. A text and an
+/// [`Event::new`] with the same name and argument are the same event. A text is no [error
+/// event](Event::error): `"error"` without a listener throws nothing.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::events::EventEmitter;
+///
+/// let emitter = EventEmitter::new();
+/// for room in ["kitchen", "hall"] {
+///     let topic = format!("light/{room}");
+///     emitter.on(topic, move |is_on: &bool| println!("{room}: {is_on}"));
+/// }
+/// assert!(emitter.emit::<bool, _>("light/hall", true));
+/// assert!(!emitter.emit::<bool, _>("light/cellar", true));
+/// ```
+pub trait EventName<A: ?Sized + 'static> {
+    /// Returns the name.
+    fn name(&self) -> &str;
+
+    #[doc(hidden)]
+    fn into_name(self) -> Name;
+
+    #[doc(hidden)]
+    fn is_monitor(&self) -> bool {
+        false
+    }
+
+    #[doc(hidden)]
+    fn unheard(&self) -> Option<fn(&A) -> Reason> {
+        None
+    }
+}
+
+impl<A: ?Sized + 'static> EventName<A> for Event<A> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn into_name(self) -> Name {
+        Name::Fixed(self.name)
+    }
+
+    fn is_monitor(&self) -> bool {
         self.is_monitor
     }
 
-    pub(super) fn key(self) -> Key {
-        Key {
-            name: self.name,
-            calls: match self.is_monitor {
-                true => TypeId::of::<MonitorCalls<A>>(),
-                false => TypeId::of::<Calls<A>>(),
-            },
+    fn unheard(&self) -> Option<fn(&A) -> Reason> {
+        self.unheard
+    }
+}
+
+/// Implements `EventName` for types of texts.
+macro_rules! named_by {
+    ($($text:ty),+) => {$(
+        impl<A: ?Sized + 'static> EventName<A> for $text {
+            fn name(&self) -> &str {
+                self
+            }
+
+            fn into_name(self) -> Name {
+                Name::Made(Rc::new(self.into()))
+            }
+        }
+    )+};
+}
+
+named_by!(String, &str);
+
+impl<A: ?Sized + 'static> EventName<A> for &String {
+    fn name(&self) -> &str {
+        self
+    }
+
+    fn into_name(self) -> Name {
+        Name::Made(Rc::new(self.as_str().into()))
+    }
+}
+
+/// The name of an event in a list of listeners. A thin pointer, so that it is as small as a text.
+#[doc(hidden)]
+#[allow(unnameable_types, reason = "the trait has no other implementations")]
+#[derive(Clone, Debug)]
+pub enum Name {
+    Fixed(&'static str),
+    Made(Rc<Box<str>>),
+}
+
+const _: () = assert!(size_of::<Name>() == size_of::<&str>());
+
+impl Name {
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Fixed(name) => name,
+            Self::Made(name) => name,
+        }
+    }
+
+    pub(super) fn to_cow(&self) -> Cow<'static, str> {
+        match self {
+            Self::Fixed(name) => Cow::Borrowed(name),
+            Self::Made(name) => Cow::Owned(name.to_string()),
         }
     }
 }
@@ -131,21 +251,21 @@ fn unheard(error: &dyn Any, text: &dyn fmt::Display) -> Reason {
 const MONITOR: &str = "Symbol(events.errorMonitor)";
 
 #[derive(Clone, Copy, Debug, Eq)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
+pub(super) struct Key<'a> {
+    pub(super) name: &'a str,
     /// The type of what its listeners call, which says the type of the argument.
     pub(super) calls: TypeId,
 }
 
-impl PartialEq for Key {
+impl PartialEq for Key<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.is_named(other.name) && self.calls == other.calls
     }
 }
 
-impl Key {
+impl Key<'_> {
     #[inline]
-    pub(super) fn is_named(self, name: &'static str) -> bool {
+    pub(super) fn is_named(self, name: &str) -> bool {
         // Most names are one constant: the texts need not be compared.
         let is_same = || std::ptr::eq(self.name, name) || self.name == name;
         self.name.len() == name.len() && is_same()
@@ -188,7 +308,6 @@ impl Key {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerId {
-    pub(super) key: Key,
     pub(super) number: u64,
 }
 
@@ -198,9 +317,8 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 impl ListenerId {
     /// Creates the id of a new listener.
-    pub(super) fn new<A: ?Sized + 'static>(event: Event<A>) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            key: event.key(),
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
     }

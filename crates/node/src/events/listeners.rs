@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::ERROR;
-use super::event::{Key, ListenerId, Mark};
+use super::event::{Key, ListenerId, Mark, Name};
 use crate::error::Error;
 
-/// A part of the crate that hears several events of an emitter. It needs no closure for each.
+/// A part of the crate that observes several events of an emitter. It needs no closure for each.
 pub(crate) trait Observer {
     /// Called for an event; `token` is the one that [`observe`](super::EventEmitter::observe) got.
-    fn hear(self: Rc<Self>, token: u8);
+    fn notify(self: Rc<Self>, token: u8);
 
     /// Called for an error, if [`observe_errors`](super::EventEmitter::observe_errors) was called.
     fn listen_for_error(self: Rc<Self>, error: &Error);
@@ -22,16 +22,16 @@ pub(crate) trait Observer {
 pub(super) enum Target {
     /// `Calls<A>` for the argument type of the event, or `MonitorCalls<A>`.
     Closure(Rc<dyn Any>),
-    /// Hears an event without an argument.
+    /// Observes an event without an argument.
     Observer(Rc<dyn Observer>, u8),
-    /// Hears errors.
+    /// Observes errors.
     ErrorObserver(Rc<dyn Observer>, u8),
 }
 
 impl Target {
     /// Returns the type that a closure in its place would have.
     #[inline]
-    fn calls(&self) -> TypeId {
+    pub(super) fn calls(&self) -> TypeId {
         match self {
             Self::Closure(calls) => (**calls).type_id(),
             Self::Observer(..) => TypeId::of::<Calls<()>>(),
@@ -53,11 +53,11 @@ impl Target {
 
 /// Passes an error to an observer. The argument of the event is an error.
 pub(super) fn listen_for_error<A: ?Sized + 'static>(observer: &Rc<dyn Observer>, argument: &A) {
-    type Hear<A> = fn(Rc<dyn Observer>, &A);
-    let hear: Hear<Error> = |observer, error| observer.listen_for_error(error);
-    let hear: &dyn Any = &hear;
-    let hear = hear.downcast_ref::<Hear<A>>();
-    hear.expect("the key contains the argument type")(observer.clone(), argument);
+    type Notify<A> = fn(Rc<dyn Observer>, &A);
+    let notify: Notify<Error> = |observer, error| observer.listen_for_error(error);
+    let notify: &dyn Any = &notify;
+    let notify = notify.downcast_ref::<Notify<A>>();
+    notify.expect("the key contains the argument type")(observer.clone(), argument);
 }
 
 /// The closure of a listener, and how often it is called.
@@ -84,7 +84,7 @@ pub(super) struct MonitorCalls<A: ?Sized>(pub(super) Calls<A>);
 
 /// A listener of one event. The target says the type of the event's argument.
 pub(super) struct Entry {
-    name: &'static str,
+    pub(super) name: Name,
     number: u64,
     target: Target,
 }
@@ -94,30 +94,28 @@ pub(super) struct Entry {
 const _: () = assert!(size_of::<Entry>() <= 6 * size_of::<usize>());
 
 impl Entry {
-    pub(super) fn new(id: ListenerId, target: Target) -> Self {
-        debug_assert!(id.key.calls == target.calls(), "it is for this event");
+    pub(super) fn new(id: ListenerId, name: Name, target: Target) -> Self {
         Self {
-            name: id.key.name,
+            name,
             number: id.number,
             target,
         }
     }
 
     #[inline]
-    fn is_for(&self, key: Key) -> bool {
-        key.is_named(self.name) && key.calls == self.target.calls()
+    fn is_for(&self, key: Key<'_>) -> bool {
+        key.is_named(self.name.as_str()) && key.calls == self.target.calls()
     }
 
-    fn key(&self) -> Key {
+    pub(super) fn key(&self) -> Key<'_> {
         Key {
-            name: self.name,
+            name: self.name.as_str(),
             calls: self.target.calls(),
         }
     }
 
     fn id(&self) -> ListenerId {
         ListenerId {
-            key: self.key(),
             number: self.number,
         }
     }
@@ -176,7 +174,7 @@ impl Listeners {
     }
 
     /// Returns the listeners of an event.
-    fn of(&self, key: Key) -> &[Entry] {
+    fn of(&self, key: Key<'_>) -> &[Entry] {
         let start = self.entries.iter().position(|entry| entry.is_for(key));
         let Some(start) = start else { return &[] };
         let rest = &self.entries[start..];
@@ -184,11 +182,11 @@ impl Listeners {
         &rest[..end.unwrap_or(rest.len())]
     }
 
-    pub(super) fn count(&self, key: Key) -> usize {
+    pub(super) fn count(&self, key: Key<'_>) -> usize {
         self.of(key).len()
     }
 
-    pub(super) fn snapshot(&self, key: Key) -> Snapshot {
+    pub(super) fn snapshot(&self, key: Key<'_>) -> Snapshot {
         let mut entries = self.of(key).iter();
         let mut next = || {
             let entry = entries.next()?;
@@ -241,8 +239,9 @@ impl Listeners {
     /// Removes the listeners that were added before `mark`, and returns them, so that the caller
     /// drops them without a borrow. The events of `kept` keep theirs.
     pub(super) fn drop_before(&mut self, mark: Mark, kept: &[&str]) -> Vec<Entry> {
-        let is_old = |entry: &Entry| mark.is_behind(entry.number) && !kept.contains(&entry.name);
-        let is_error = |entry: &Entry| is_old(entry) && entry.name == ERROR.name();
+        let is_old =
+            |entry: &Entry| mark.is_behind(entry.number) && !kept.contains(&entry.name.as_str());
+        let is_error = |entry: &Entry| is_old(entry) && entry.name.as_str() == ERROR.name();
         self.has_dropped_error_listener |= self.entries.iter().any(is_error);
         self.changes = self.changes.wrapping_add(1);
         if self.entries.iter().all(is_old) {
@@ -254,7 +253,7 @@ impl Listeners {
     }
 
     /// Returns the listeners of an event.
-    pub(super) fn ids(&self, key: Key) -> Vec<ListenerId> {
+    pub(super) fn ids(&self, key: Key<'_>) -> Vec<ListenerId> {
         self.of(key).iter().map(Entry::id).collect()
     }
 
@@ -264,12 +263,12 @@ impl Listeners {
         self.entries.iter().rfind(is_it).map(Entry::id)
     }
 
-    /// Returns the events in the order of JavaScript: that of their first listeners, except that
-    /// array indices come first and symbols last.
-    pub(super) fn keys(&self) -> Vec<Key> {
-        let mut keys: Vec<_> = self.entries.iter().map(Entry::key).collect();
-        keys.dedup();
-        keys.sort_by_key(|key| key.rank());
-        keys
+    /// Returns the first listener of each event, in the order of JavaScript: that of the first
+    /// listeners, except that array indices come first and symbols last.
+    pub(super) fn events(&self) -> Vec<&Entry> {
+        let mut events: Vec<_> = self.entries.iter().collect();
+        events.dedup_by(|next, entry| entry.is_for(next.key()));
+        events.sort_by_key(|entry| entry.key().rank());
+        events
     }
 }

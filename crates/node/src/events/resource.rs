@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use super::{Emitter, Event, EventEmitter};
+use super::{Emitter, EventEmitter, EventName};
 use crate::async_hooks::AsyncResource;
 
 /// An emitter whose listeners run with the stores of its making, in place of those of the `emit`.
@@ -52,7 +52,7 @@ impl EventEmitterAsyncResource {
         &self.resource
     }
 
-    /// Tells the hooks that the resource has ended. JavaScript: `emitter.emitDestroy()`.
+    /// Notifies the hooks that the resource has ended. JavaScript: `emitter.emitDestroy()`.
     pub fn emit_destroy(&self) {
         self.resource.emit_destroy();
     }
@@ -64,7 +64,11 @@ impl Emitter for EventEmitterAsyncResource {
     }
 
     /// Calls the listeners with the stores of the making of this emitter.
-    fn emit<A: ?Sized + 'static>(&self, event: Event<A>, arguments: impl Borrow<A>) -> bool {
+    fn emit<A: ?Sized + 'static, N: EventName<A>>(
+        &self,
+        event: N,
+        arguments: impl Borrow<A>,
+    ) -> bool {
         self.resource
             .run_in_async_scope(|| self.emitter.emit(event, arguments))
     }

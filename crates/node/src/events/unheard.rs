@@ -17,7 +17,7 @@ use crate::reason::Reason;
 /// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
 /// assert_eq!(unheard.message(), "too late");
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct UnheardError {
     pub(super) reason: Reason,
 }
@@ -53,12 +53,19 @@ impl Eq for UnheardError {}
 
 impl fmt::Display for UnheardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
+        fmt::Display::fmt(&self.reason, f)
     }
 }
 
 impl std::error::Error for UnheardError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.reason.error()
+    }
+}
+
+/// One line, as [`Display`](fmt::Display) writes it; all fields with `{:#?}`.
+impl fmt::Debug for UnheardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.reason, f)
     }
 }

@@ -182,7 +182,7 @@ mod tests {
         Some((url.content_type, body))
     }
 
-    // The values are those of `fetch(url)` on Node 20.
+    // The values are those of `fetch(url)` on Node.
     #[test]
     fn a_data_url_has_the_type_and_the_bytes_that_node_reads() {
         let default = "text/plain;charset=US-ASCII";

@@ -22,7 +22,9 @@ use super::{Fetch, Redirect, failed, other_side_closed};
 use crate::abort::{AbortListener, AbortSignal};
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _};
-use crate::http::{self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent, request_at};
+use crate::http::{
+    self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent, is_token, request_at,
+};
 use crate::promise::Deferred;
 use crate::site::Site;
 use crate::stream::{Readable, pipeline};
@@ -198,8 +200,8 @@ impl Exchange {
         self.limit_time(&request);
         let body = self.plan.borrow().body.clone();
         match body.map(|body| body.content) {
-            None => request.end(),
-            Some(Content::Bytes(bytes)) => request.end_bytes(bytes),
+            None => request.end(()),
+            Some(Content::Bytes(bytes)) => request.end(bytes),
             Some(Content::Stream(stream)) => {
                 let exchange = Rc::downgrade(self);
                 pipeline(&stream)
@@ -286,6 +288,11 @@ impl Exchange {
             (Some("HPE_HEADER_OVERFLOW"), _) => {
                 let error = Error::named("HeadersOverflowError", "Headers Overflow Error");
                 error.coded("UND_ERR_HEADERS_OVERFLOW")
+            }
+            (Some(code), text) if code.starts_with("HPE_") => {
+                let what = text.strip_prefix("Parse Error: ").unwrap_or(text);
+                let text = format!("Response does not match the HTTP/1.1 protocol ({what})");
+                Error::named("HTTPParserError", text)
             }
             _ => error.clone(),
         };
@@ -393,8 +400,7 @@ fn timed_out(exchange: &Weak<Exchange>, code: &'static str, message: &'static st
 }
 
 fn is_connection_word(value: &str) -> bool {
-    let is = |word| value.eq_ignore_ascii_case(word);
-    is("close") || is("keep-alive")
+    value.split(',').all(|word| is_token(word.trim()))
 }
 
 /// The bytes of a location are UTF-8, if they are not ASCII.
@@ -516,7 +522,9 @@ impl Plan {
     /// Whether the connection is closed after the response.
     fn closes(&self) -> bool {
         let asks = |(name, value): &(String, String)| {
-            name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close")
+            let mut words = value.split(',').map(str::trim);
+            name.eq_ignore_ascii_case("connection")
+                && words.any(|word| word.eq_ignore_ascii_case("close"))
         };
         self.method == "HEAD" || self.headers.iter().any(asks)
     }

@@ -16,9 +16,9 @@ use crate::http::{Names, is_token, validate_header_value};
 ///
 /// run(async {
 ///     let server = http::create_server(|_, response| {
-///         response.set_header("X-Many", ["1", "2"]).unwrap();
-///         response.set_header("Set-Cookie", ["a=1", "b=2"]).unwrap();
-///         response.end();
+///         response.set_header("X-Many", ["1", "2"]);
+///         response.set_header("Set-Cookie", ["a=1", "b=2"]);
+///         response.end(());
 ///     });
 ///     server.listen(("127.0.0.1", 0));
 ///     let response = fetch(format!("http://{}", server.address().unwrap())).send().await.unwrap();

@@ -61,7 +61,7 @@ impl Head {
 /// run(async {
 ///     let server = http::create_server(|_, response| {
 ///         response.set_status(404);
-///         response.end_bytes("no");
+///         response.end("no");
 ///     });
 ///     server.listen(("127.0.0.1", 0));
 ///     let response = fetch(format!("http://{}", server.address().unwrap())).send().await.unwrap();
@@ -177,7 +177,7 @@ impl Response {
     /// use phaseloop_node::{fetch, http, run};
     ///
     /// run(async {
-    ///     let server = http::create_server(|_, response| response.end_bytes("[1, 2]"));
+    ///     let server = http::create_server(|_, response| response.end("[1, 2]"));
     ///     server.listen(("127.0.0.1", 0));
     ///     let url = format!("http://{}", server.address().unwrap());
     ///     let response = fetch(&url).send().await.unwrap();
@@ -185,7 +185,7 @@ impl Response {
     ///     server.close();
     /// });
     /// ```
-    #[cfg(feature = "fetch-json")]
+    #[cfg(feature = "json")]
     #[must_use]
     pub fn json<T: serde::de::DeserializeOwned + Clone + 'static>(&self) -> Promise<T> {
         self.read(|bytes| {

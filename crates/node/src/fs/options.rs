@@ -3,6 +3,7 @@
 use super::flags::Flags;
 use crate::abort::AbortSignal;
 use crate::delay::Delay;
+use crate::stream::HIGH_WATER_MARK;
 
 /// Options of [`read_file_with`](super::read_file_with). JavaScript: `{ flag: 'r', signal }`.
 ///
@@ -82,7 +83,7 @@ impl Default for WriteFileOptions {
 }
 
 /// Options of [`create_read_stream_with`](super::create_read_stream_with). JavaScript: `{ flags:
-/// 'r', mode: 0o666, start: 0, end: Infinity, highWaterMark: 65536 }`.
+/// 'r', mode: 0o666, start: 0, end: Infinity, highWaterMark: 65536, autoClose: true, signal }`.
 ///
 /// # Examples
 ///
@@ -92,7 +93,7 @@ impl Default for WriteFileOptions {
 /// let first_kilobyte = ReadStreamOptions { end: 1023, ..ReadStreamOptions::default() };
 /// assert_eq!(first_kilobyte.high_water_mark, 64 * 1024);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ReadStreamOptions {
     /// The open flags; the default is `"r"`.
     pub flags: Flags,
@@ -104,6 +105,11 @@ pub struct ReadStreamOptions {
     pub end: u64,
     /// The size of a read, and of the buffer.
     pub high_water_mark: usize,
+    /// Whether the stream is destroyed, and the file closed, at EOF and on an error. Otherwise a
+    /// call of `destroy` does it.
+    pub auto_close: bool,
+    /// Destroys the stream with an `AbortError` when it is aborted.
+    pub signal: Option<AbortSignal>,
 }
 
 impl Default for ReadStreamOptions {
@@ -115,12 +121,14 @@ impl Default for ReadStreamOptions {
             start: 0,
             end: u64::MAX,
             high_water_mark: 64 * 1024,
+            auto_close: true,
+            signal: None,
         }
     }
 }
 
 /// Options of [`create_write_stream_with`](super::create_write_stream_with). JavaScript: `{ flags:
-/// 'w', mode: 0o666, start: 0, highWaterMark: 16384, flush: false }`.
+/// 'w', mode: 0o666, start: 0, highWaterMark: 65536, flush: false, autoClose: true, signal }`.
 ///
 /// # Examples
 ///
@@ -130,7 +138,7 @@ impl Default for ReadStreamOptions {
 /// let append = WriteStreamOptions { flags: "a".into(), ..WriteStreamOptions::default() };
 /// assert_eq!(append.start, 0);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct WriteStreamOptions {
     /// The open flags; the default is `"w"`. `"r+"` keeps the contents of the file.
     pub flags: Flags,
@@ -142,17 +150,24 @@ pub struct WriteStreamOptions {
     pub high_water_mark: usize,
     /// Whether the contents are on disk before the file is closed.
     pub flush: bool,
+    /// Whether the stream is destroyed, and the file closed, after the end and on an error.
+    /// Otherwise a call of `destroy` does it.
+    pub auto_close: bool,
+    /// Destroys the stream with an `AbortError` when it is aborted.
+    pub signal: Option<AbortSignal>,
 }
 
 impl Default for WriteStreamOptions {
-    /// Creates or truncates the file; 16 KiB may wait.
+    /// Creates or truncates the file; 64 KiB may wait, 16 KiB on Windows.
     fn default() -> Self {
         Self {
             flags: Flags::from("w"),
             mode: 0o666,
             start: 0,
-            high_water_mark: 16 * 1024,
+            high_water_mark: HIGH_WATER_MARK,
             flush: false,
+            auto_close: true,
+            signal: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The steps of file operations. Each step is one job of the pool, as in Node.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,16 +23,41 @@ pub(super) async fn with_file<T: Send + 'static>(
     file: &Opened,
     work: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
+    with_named(operation, file, None, work).await
+}
+
+/// Runs one job on a file. Its error names the operation and the path, if there is one.
+async fn with_named<T: Send + 'static>(
+    operation: &'static str,
+    file: &Opened,
+    path: Option<PathBuf>,
+    work: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let file = file.clone();
     files::run_on(operation, About::default, move || {
-        work(&file).map_err(|error| OsError::wrap(error, operation, About::default()))
+        work(&file).map_err(|error| {
+            let about = About {
+                path,
+                ..About::default()
+            };
+            OsError::wrap(error, operation, about)
+        })
     })
     .await
 }
 
 /// Reads once, at an offset or at the current position.
 pub(super) async fn read(file: &Opened, size: usize, offset: Option<u64>) -> io::Result<Vec<u8>> {
-    with_file("read_at", file, move |mut file| {
+    read_named(file, None, size, offset).await
+}
+
+async fn read_named(
+    file: &Opened,
+    path: Option<PathBuf>,
+    size: usize,
+    offset: Option<u64>,
+) -> io::Result<Vec<u8>> {
+    with_named("read_at", file, path, move |mut file| {
         let mut bytes = vec![0; size];
         let count = retry(|| match offset {
             Some(offset) => files::read_at(file, &mut bytes, offset),
@@ -61,6 +86,55 @@ pub(super) async fn write(
     .await
 }
 
+/// Reads once into several buffers.
+pub(super) async fn read_vectored(
+    file: &Opened,
+    mut buffers: Vec<Vec<u8>>,
+    offset: Option<u64>,
+) -> io::Result<(usize, Vec<Vec<u8>>)> {
+    with_file("read_at", file, move |mut file| {
+        let Some(offset) = offset else {
+            let mut slices: Vec<_> = buffers.iter_mut().map(|one| IoSliceMut::new(one)).collect();
+            let count = retry(|| files::at_position(file, || file.read_vectored(&mut slices)))?;
+            return Ok((count, buffers));
+        };
+        let mut total = 0;
+        for buffer in &mut buffers {
+            let count = retry(|| files::read_at(file, buffer, offset + total as u64))?;
+            total += count;
+            if count < buffer.len() {
+                break;
+            }
+        }
+        Ok((total, buffers))
+    })
+    .await
+}
+
+/// Writes several buffers once.
+pub(super) async fn write_vectored(
+    file: &Opened,
+    buffers: Vec<Vec<u8>>,
+    offset: Option<u64>,
+) -> io::Result<usize> {
+    with_file("write_at", file, move |mut file| {
+        let Some(offset) = offset else {
+            let slices: Vec<_> = buffers.iter().map(|one| IoSlice::new(one)).collect();
+            return retry(|| files::at_position(file, || file.write_vectored(&slices)));
+        };
+        let mut total = 0;
+        for buffer in &buffers {
+            let count = retry(|| files::write_at(file, buffer, offset + total as u64))?;
+            total += count;
+            if count < buffer.len() {
+                break;
+            }
+        }
+        Ok(total)
+    })
+    .await
+}
+
 /// Closes the file. If a job still uses it, the file closes when that job ends.
 pub(super) async fn close(file: Opened) -> io::Result<()> {
     files::run_on("close", About::default, move || {
@@ -82,9 +156,10 @@ fn check(signal: Option<&AbortSignal>) -> Result<(), Error> {
     }
 }
 
-/// Reads a file from its current position to EOF.
+/// Reads a file from its current position to EOF. An error of a read names the path.
 pub(super) async fn read_rest(
     file: &Opened,
+    path: Option<&Path>,
     signal: Option<&AbortSignal>,
 ) -> Result<Vec<u8>, Error> {
     let metadata = with_file("fstat", file, std::fs::File::metadata).await?;
@@ -98,7 +173,8 @@ pub(super) async fn read_rest(
         check(signal)?;
         let missing = size.saturating_sub(contents.len());
         let wanted = if missing > 0 { missing } else { READ_SIZE };
-        let bytes = read(file, wanted.min(READ_SIZE), None).await?;
+        let named = path.map(Path::to_owned);
+        let bytes = read_named(file, named, wanted.min(READ_SIZE), None).await?;
         let count = bytes.len();
         if contents.is_empty() {
             contents = bytes;
@@ -148,8 +224,9 @@ where
 pub(super) async fn read_file(path: PathBuf, options: ReadFileOptions) -> Result<Vec<u8>, Error> {
     let ReadFileOptions { flag, signal } = options;
     check(signal.as_ref())?;
-    with_opened(&path, flag, 0o666, |file| async move {
-        read_rest(&file, signal.as_ref()).await
+    let named = &path;
+    with_opened(named, flag, 0o666, |file| async move {
+        read_rest(&file, Some(named), signal.as_ref()).await
     })
     .await
 }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::flags::{Flags, Opened};
+use super::handle::FileHandle;
 use super::options::{ReadStreamOptions, WriteStreamOptions};
 use super::steps;
 use crate::callback_futures::in_callbacks;
 use crate::error::Error;
 use crate::events::{Emitter, Event, WeakEmitter};
 use crate::reason::throw;
-use crate::stream::{Done, Readable, Writable, write_chunks_blocking};
+use crate::stream::{Done, Readable, Writable, add_abort_signal, write_chunks_blocking};
 use phaseloop::extension::files;
 
 /// The file of a stream is open. JavaScript: `'open'`.
@@ -49,7 +50,7 @@ pub fn create_read_stream(path: impl AsRef<Path>) -> Readable<Vec<u8>> {
 }
 
 /// Returns a stream that reads a file, with options; see [`create_read_stream`]. JavaScript:
-/// `fs.createReadStream(path, { flags, mode, start, end, highWaterMark })`.
+/// `fs.createReadStream(path, { flags, mode, start, end, highWaterMark, autoClose, signal })`.
 ///
 /// # Panics
 ///
@@ -71,6 +72,16 @@ pub fn create_read_stream_with(
     path: impl AsRef<Path>,
     options: ReadStreamOptions,
 ) -> Readable<Vec<u8>> {
+    reader(Place::Path(path.as_ref().to_owned()), options)
+}
+
+/// Where the file of a stream comes from.
+pub(super) enum Place {
+    Path(PathBuf),
+    Handle(FileHandle),
+}
+
+pub(super) fn reader(place: Place, options: ReadStreamOptions) -> Readable<Vec<u8>> {
     let ReadStreamOptions { start, end, .. } = options;
     if start > end {
         let text = format!(
@@ -80,10 +91,10 @@ pub fn create_read_stream_with(
     }
     let stream = Rc::new(FileStream::starting_at(start));
     let [opens, reads, closes] = [(); 3].map(|()| stream.clone());
-    let path = path.as_ref().to_owned();
     let readable = Readable::bytes()
         .high_water_mark(options.high_water_mark)
-        .construct(move |done| opens.open(path, options.flags, options.mode, done))
+        .auto_destroy(options.auto_close)
+        .construct(move |done| opens.open(place, options.flags, options.mode, done))
         .read(move |readable, size| {
             let left = end.saturating_add(1).saturating_sub(reads.position.get());
             let size = usize::try_from(left).map_or(size, |left| size.min(left));
@@ -95,7 +106,10 @@ pub fn create_read_stream_with(
         .destroy(move |error, done| closes.close(error, done))
         .build();
     readable.emitter().set_class("ReadStream");
-    stream.tells(&readable);
+    stream.emits_on(&readable);
+    if let Some(signal) = &options.signal {
+        add_abort_signal(signal, &readable);
+    }
     readable
 }
 
@@ -145,7 +159,7 @@ pub fn create_write_stream(path: impl AsRef<Path>) -> Writable<Vec<u8>> {
 ///     fs::promises::write_file(&path, "0123456789").await.unwrap();
 ///     let options = WriteStreamOptions { flags: "r+".into(), start: 3, ..Default::default() };
 ///     let middle = fs::create_write_stream_with(&path, options);
-///     middle.end_chunk("abc");
+///     middle.end("abc");
 ///     finished(&middle).await.unwrap();
 ///     assert_eq!(fs::promises::read_file(&path).await.unwrap(), b"012abc6789");
 ///     fs::promises::unlink(&path).await.unwrap();
@@ -155,22 +169,29 @@ pub fn create_write_stream_with(
     path: impl AsRef<Path>,
     options: WriteStreamOptions,
 ) -> Writable<Vec<u8>> {
+    writer(Place::Path(path.as_ref().to_owned()), options)
+}
+
+pub(super) fn writer(place: Place, options: WriteStreamOptions) -> Writable<Vec<u8>> {
     let stream = Rc::new(FileStream {
         flushes: options.flush,
         ..FileStream::starting_at(options.start)
     });
     let [opens, writes, writes_all, closes] = [(); 4].map(|()| stream.clone());
-    let path = path.as_ref().to_owned();
     let writable = Writable::bytes(move |bytes: Vec<u8>, done| {
         writes.write(vec![bytes], done);
     })
     .write_all(move |chunks, done| writes_all.write(chunks, done))
     .high_water_mark(options.high_water_mark)
-    .construct(move |done| opens.open(path, options.flags, options.mode, done))
+    .auto_destroy(options.auto_close)
+    .construct(move |done| opens.open(place, options.flags, options.mode, done))
     .destroy(move |error, done| closes.close(error, done))
     .build();
     writable.emitter().set_class("WriteStream");
-    stream.tells(&writable);
+    stream.emits_on(&writable);
+    if let Some(signal) = &options.signal {
+        add_abort_signal(signal, &writable);
+    }
     writable
 }
 
@@ -196,6 +217,8 @@ impl Write for WriterAt<'_> {
 #[derive(Default)]
 struct FileStream {
     file: RefCell<Option<Opened>>,
+    /// The handle of the program, if the stream did not open the file.
+    handle: RefCell<Option<FileHandle>>,
     emitter: RefCell<Option<WeakEmitter>>,
     /// The offset at which the stream started.
     start: u64,
@@ -229,11 +252,19 @@ impl FileStream {
     }
 
     /// Sets the stream that emits the events of the open.
-    fn tells(&self, stream: &impl Emitter) {
+    fn emits_on(&self, stream: &impl Emitter) {
         self.emitter.replace(Some(stream.emitter().downgrade()));
     }
 
-    fn open(self: Rc<Self>, path: PathBuf, flags: Flags, mode: u32, done: Done) {
+    fn open(self: Rc<Self>, place: Place, flags: Flags, mode: u32, done: Done) {
+        let path = match place {
+            Place::Path(path) => path,
+            Place::Handle(handle) => {
+                let opened = handle.opened();
+                self.handle.replace(Some(handle));
+                return done.call(opened.map(|file| _ = self.file.replace(Some(file))));
+            }
+        };
         in_callbacks(async move {
             match flags.open(&path, mode).await {
                 Ok(file) => {
@@ -321,7 +352,12 @@ impl FileStream {
     }
 
     fn close_now(&self, error: Option<Error>, done: Done) {
-        let Some(file) = self.file.take() else {
+        let mut file = self.file.take();
+        if let Some(handle) = self.handle.take() {
+            // The handle has the file, unless the program has closed it.
+            file = handle.take();
+        }
+        let Some(file) = file else {
             return done.pass(error);
         };
         let flushes = self.flushes;

@@ -184,10 +184,10 @@ impl fmt::Debug for AgentBuilder {
 ///
 /// run(async {
 ///     let agent = Agent::builder().keep_alive(true).build();
-///     let server = http::create_server(|_, response| response.end_bytes("hello"));
+///     let server = http::create_server(|_, response| response.end("hello"));
 ///     server.listen_this(("127.0.0.1", 0), move |server| {
 ///         let options = RequestOptions::new(server.address().unwrap()).agent(&agent);
-///         let request = http::get(options).unwrap();
+///         let request = http::get(options);
 ///         let (server, agent) = (server.clone(), agent.clone());
 ///         request.on_response(move |response| {
 ///             response.resume();

@@ -8,20 +8,25 @@
 //
 // H60 to H79.
 
+mod begin;
 mod exchange;
 mod options;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
-use std::panic::Location;
 use std::rc::{Rc, Weak};
 
+#[cfg(feature = "fetch")]
+pub(crate) use self::begin::request_at;
+#[cfg(feature = "tls")]
+pub(crate) use self::begin::secure_request;
+pub use self::begin::{get, request, try_request};
 use self::exchange::Exchange;
 pub(super) use self::options::Destination;
 pub use self::options::{RequestOptions, Target};
 use self::options::{basic_auth, invalid_protocol};
-use super::agent::{Agent, Pooled, global_agent};
+use super::agent::{Agent, Pooled};
 use super::headers::Headers;
 use super::incoming::IncomingMessage;
 use super::outgoing::{FirstLine, OutgoingMessage, Role, Sending};
@@ -33,7 +38,7 @@ use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, weak_this};
 use crate::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
 use crate::site::Site;
-use crate::stream::finished;
+use crate::stream::{Sink as _, finished};
 use phaseloop::extension::frame::Frame;
 use phaseloop::task::next_tick;
 
@@ -58,10 +63,10 @@ pub const INFORMATION: Event<Information> = Event::new("information");
 /// run(async {
 ///     let server = http::create_server(|_, response| {
 ///         response.write_processing();
-///         response.end();
+///         response.end(());
 ///     });
 ///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let request = http::get(server.address().unwrap()).unwrap();
+///         let request = http::get(server.address().unwrap());
 ///         request.on(http::INFORMATION, |information| assert_eq!(information.status_code, 102));
 ///         let server = server.clone();
 ///         request.on(CLOSE, move |()| server.close());
@@ -81,101 +86,6 @@ pub struct Information {
     pub headers: Headers,
     /// The names and values of the header lines, as they were received.
     pub raw_headers: Vec<(String, String)>,
-}
-
-/// Begins a request. The socket is connected at once; nothing is written before
-/// [`end`](OutgoingMessage::end), [`write`](OutgoingMessage::write) or
-/// [`flush_headers`](OutgoingMessage::flush_headers). JavaScript: `http.request(options)`.
-///
-/// # Errors
-///
-/// `ERR_UNESCAPED_CHARACTERS` for a bad path, `ERR_INVALID_HTTP_TOKEN` for a bad method or header
-/// name, `ERR_INVALID_CHAR` for a bad header value, `ERR_HTTP_TRAILER_INVALID` for a `Trailer`
-/// header without chunks. A failed connection is an event of the request.
-///
-/// # Panics
-///
-/// When no loop runs on this thread.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::http::{self, RequestOptions};
-/// use phaseloop_node::{Emitter, run, stream::CLOSE};
-///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         assert_eq!(request.method(), "POST");
-///         response.end_bytes("created");
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let options = RequestOptions::new(server.address().unwrap()).method("POST");
-///         let request = http::request(options).unwrap();
-///         request.on_response(|response| {
-///             response.on_data(|bytes| assert_eq!(bytes, b"created"));
-///         });
-///         request.end_bytes("{}");
-///         let server = server.clone();
-///         request.on(CLOSE, move |()| server.close());
-///     });
-/// });
-/// ```
-#[track_caller]
-pub fn request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
-    request_at(options.into(), Location::caller())
-}
-
-/// Begins a request for a line of the program.
-pub(crate) fn request_at(options: RequestOptions, site: Site) -> Result<ClientRequest, Error> {
-    ClientRequest::new(options, site, global_agent)
-}
-
-/// Begins a request over TLS.
-#[cfg(feature = "tls")]
-#[track_caller]
-pub(crate) fn secure_request(options: RequestOptions) -> Result<ClientRequest, Error> {
-    ClientRequest::new(
-        options,
-        Location::caller(),
-        super::agent::secure_global_agent,
-    )
-}
-
-/// Begins and ends a request without a body. JavaScript: `http.get(options)`.
-///
-/// # Errors
-///
-/// See [`request`].
-///
-/// # Panics
-///
-/// When no loop runs on this thread.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::http::{self, RequestOptions};
-/// use phaseloop_node::{Emitter, run, stream::CLOSE};
-///
-/// run(async {
-///     let server = http::create_server(|request, response| response.end_bytes(request.url()));
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let options = RequestOptions::new(server.address().unwrap()).path("/hello");
-///         let request = http::get(options).unwrap();
-///         request.on_response(|response| {
-///             assert_eq!(response.status_code(), Some(200));
-///             response.on_data(|bytes| assert_eq!(bytes, b"/hello"));
-///         });
-///         let server = server.clone();
-///         request.on(CLOSE, move |()| server.close());
-///     });
-/// });
-/// ```
-#[track_caller]
-pub fn get(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
-    let request = request(options)?;
-    request.end();
-    Ok(request)
 }
 
 /// A request that is sent to a server. A clone is a handle to the same request. It dereferences to
@@ -201,7 +111,7 @@ pub fn get(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
 ///
 /// run(async {
 ///     // Nothing listens on port 1.
-///     let request = http::get("127.0.0.1:1").unwrap();
+///     let request = http::get("127.0.0.1:1");
 ///     request.on(ERROR, |error| assert_eq!(error.code(), Some("ECONNREFUSED")));
 /// });
 /// ```
@@ -265,7 +175,7 @@ impl ClientRequest {
             is_reused: Cell::new(false),
             pooled: RefCell::default(),
             error: RefCell::default(),
-            frame: Frame::captured(),
+            frame: Frame::current(),
             site,
             hears_timeouts: Cell::new(false),
             on_timeout: Cell::new(None),
@@ -303,13 +213,18 @@ impl ClientRequest {
             self.state.fix_head(self.message.sending(), headers)?;
         } else {
             for (name, value) in options.headers {
-                self.set_header(name, value)?;
+                self.try_set_header(name, value)?;
             }
             if options.sets_host && !self.has_header("host") {
-                self.set_header("Host", &*self.state.destination.host_header)?;
+                let is_tunnel = self.state.method == "CONNECT" && !options.path.is_empty();
+                let host = match is_tunnel {
+                    true => &options.path,
+                    false => &self.state.destination.host_header,
+                };
+                self.try_set_header("Host", host.as_str())?;
             }
             if let Some(auth) = options.auth.filter(|_| !self.has_header("authorization")) {
-                self.set_header("Authorization", basic_auth(&auth))?;
+                self.try_set_header("Authorization", basic_auth(&auth))?;
             }
             if self.has_header("expect") {
                 self.state.fix_head(self.message.sending(), Vec::new())?;
@@ -339,6 +254,15 @@ impl ClientRequest {
     /// ..)`, the callback of `http.request`.
     pub fn on_response(&self, listener: impl FnOnce(&IncomingMessage) + 'static) -> ListenerId {
         self.once(RESPONSE, listener)
+    }
+
+    /// Adds a listener for the response that is called once and gets the request as its first
+    /// argument; see [`Emitter::on_this`].
+    pub fn on_response_this(
+        &self,
+        listener: impl FnOnce(&Self, &IncomingMessage) + 'static,
+    ) -> ListenerId {
+        self.once_this(RESPONSE, listener)
     }
 
     /// Returns the method in upper case. JavaScript: `request.method`.
@@ -526,8 +450,14 @@ impl Role for Request {
 
     // H67.
     fn destroyed(&self, sending: &Sending, error: Option<Error>) {
-        if let Some(response) = self.exchange.response() {
+        let response = self.exchange.response();
+        if let Some(response) = &response {
             response.dump();
+        }
+        let is_over = response.is_some_and(|response| response.complete());
+        if is_over && sending.finished() {
+            // Nothing is left to cancel, and the agent may have the socket.
+            return;
         }
         self.error.replace(error.clone());
         if let Some(socket) = sending.socket() {

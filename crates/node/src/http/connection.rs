@@ -30,7 +30,6 @@ use super::outgoing::{KeepAliveLine, Sending};
 use super::parser::{Fault, Limits, Parser, Part};
 use super::response::{ServerResponse, SpareResponse};
 use super::server::{CLIENT_ERROR, CONNECT, ClientError, Handover, State, TIMEOUT, UPGRADE};
-use crate::async_hooks::Kept;
 use crate::callback_futures::run_as_callback;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, Observer};
@@ -54,7 +53,7 @@ pub(super) struct Connection {
     /// The limits of a head, as they were when the connection began.
     limits: Limits,
     /// What the parser's events run in: the frame of the event `connection`.
-    frame: Kept,
+    frame: Frame,
     /// The request that is being received.
     message: RefCell<Option<IncomingMessage>>,
     /// The response whose turn it is.
@@ -117,7 +116,7 @@ impl Connection {
             place: Cell::new(None),
             parser: RefCell::default(),
             limits,
-            frame: Kept::captured(),
+            frame: Frame::current(),
             message: RefCell::default(),
             current: RefCell::default(),
             is_unseen: Cell::new(false),
@@ -205,13 +204,13 @@ impl Connection {
                     if lines >= MANY_LINES || self.hands_over_lines.get() {
                         self.hand_over_lines();
                     }
-                    self.guarded(Fault::HeadHandler, || self.head());
+                    self.in_frame(|| self.guarded(Fault::HeadHandler, || self.head()));
                 }
                 Ok(Part::Body(piece)) => {
                     let push = || self.guarded(Fault::BodyHandler, || self.body(&bytes[piece]));
-                    run_as_callback(push);
+                    run_as_callback(|| self.in_frame(push));
                 }
-                Ok(Part::End) => self.end_of_message(),
+                Ok(Part::End) => self.in_frame(|| self.end_of_message()),
                 Ok(Part::Rest) => return Outcome::Rest(at),
                 Err(_) if self.hides_faults() => return Outcome::Parsed,
                 Err(fault) => return Outcome::Refused(fault, at),
@@ -225,6 +224,11 @@ impl Connection {
     fn hand_over_lines(&self) {
         self.hands_over_lines.set(true);
         run_as_callback(|| ());
+    }
+
+    /// Calls `f` in the frame of the connection. What it enters ends with it.
+    fn in_frame(&self, f: impl FnOnce()) {
+        self.frame.clone().call(f);
     }
 
     /// Calls user code. A panic in it breaks the connection: later input is refused.
@@ -372,8 +376,7 @@ impl Connection {
             socket: (*self.socket).clone(),
             head: rest.to_vec(),
         };
-        // Rule O9: Node has freed the parser, whose store the other events have.
-        Frame::default().run(|| self.server.emit(event, &handover));
+        self.server.emit(event, &handover);
     }
 
     // Responses.
@@ -405,6 +408,7 @@ impl Connection {
         let current = self.current.borrow().clone();
         if let Some(response) = current {
             close(response.sending());
+            response.request().drop_extensions();
         }
     }
 
@@ -422,9 +426,12 @@ impl Connection {
             self.server.spares.keep_messages(response);
         } else {
             response.request().dump_if_unread();
-            let sending = response.sending().clone();
+            let (sending, request) = (response.sending().clone(), response.request().clone());
             sending.detach(true);
-            next_tick(move || close(&sending));
+            next_tick(move || {
+                close(&sending);
+                request.drop_extensions();
+            });
         }
         if is_last {
             return self.socket.destroy_soon();
@@ -456,7 +463,7 @@ impl Connection {
                 let error = Error::with_code(fault.code(), fault.message());
                 self.failed(error, 0, Vec::new());
             }
-            _ => self.socket.end(),
+            _ => self.socket.end(()),
         }
     }
 
@@ -499,8 +506,14 @@ impl Connection {
                 .map(|response| response.request().clone())
                 .collect()
         };
+        let aborted = || Some(Error::with_code("ECONNRESET", "aborted"));
         for request in unanswered {
-            request.destroy(Some(Error::with_code("ECONNRESET", "aborted")));
+            request.destroy(aborted());
+        }
+        let waiting: Vec<_> = self.waiting.borrow().iter().cloned().collect();
+        for response in waiting {
+            response.sending().lose_turn();
+            response.destroy(aborted());
         }
     }
 
@@ -526,13 +539,14 @@ impl Drop for Connection {
         let current = self.current.take();
         for response in self.waiting.take().iter().chain(&current) {
             response.sending().abandon();
+            response.request().drop_extensions();
         }
     }
 }
 
 impl Consumer for Connection {
     fn read(self: Rc<Self>, bytes: &[u8]) {
-        self.frame.call(|| {
+        self.frame.clone().call(|| {
             let outcome = self.parse(bytes);
             let parser = self
                 .parser
@@ -541,13 +555,13 @@ impl Consumer for Connection {
             if let Some(parser) = parser {
                 self.server.spares.keep_parser(parser);
             }
-            run_as_callback(|| self.executed(bytes, &outcome));
+            run_as_callback(|| self.in_frame(|| self.executed(bytes, &outcome)));
         });
     }
 }
 
 impl Observer for Connection {
-    fn hear(self: Rc<Self>, token: u8) {
+    fn notify(self: Rc<Self>, token: u8) {
         match token {
             TIMED_OUT => self.timed_out(),
             ENDED => self.ended(),

@@ -22,7 +22,7 @@ use super::parser::Head;
 /// run(async {
 ///     let server = http::create_server(|request, response| {
 ///         assert_eq!(request.headers().get("HOST"), Some("127.0.0.1"));
-///         response.end();
+///         response.end(());
 ///     });
 ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
 /// });

@@ -1,9 +1,10 @@
 //! Received messages: the requests of a server, the responses of a client.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
 
+use super::extensions::Extensions;
 use super::headers::{Headers, latin1, raw};
 use super::parser::{Head, Method};
 use crate::delay::Delay;
@@ -37,7 +38,7 @@ pub const ABORTED: Event<()> = Event::new("aborted");
 ///         println!("{} {}", request.method(), request.url());
 ///         request.on_data(|bytes| println!("{} bytes", bytes.len()));
 ///         let response = response.clone();
-///         request.on(END, move |()| response.end_bytes("thanks"));
+///         request.on(END, move |()| response.end("thanks"));
 ///     });
 ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
 /// });
@@ -68,6 +69,35 @@ struct Inner {
     is_dumped: Cell<bool>,
     /// Whether the reader has left the body: the connection stays for the response.
     is_left: Cell<bool>,
+    /// What the program has added. Most messages have nothing.
+    added: OnceCell<Box<Added>>,
+}
+
+/// What the program has added to a message.
+#[derive(Default)]
+struct Added {
+    urls: Urls,
+    extensions: RefCell<Extensions>,
+}
+
+/// The URLs that the program has set, the last one at the end. A list, so that the URL is a
+/// reference: a router sets a few of them.
+#[derive(Default)]
+struct Urls(OnceCell<(Box<str>, Box<Self>)>);
+
+impl Urls {
+    fn last(&self) -> Option<&str> {
+        let (url, next) = self.0.get()?;
+        Some(next.last().unwrap_or(url))
+    }
+
+    fn push(&self, url: Box<str>) {
+        let mut end = self;
+        while let Some((_, next)) = end.0.get() {
+            end = next;
+        }
+        let _ = end.0.set((url, Box::default()));
+    }
 }
 
 /// The body of a message that was not seen by the program, for the next message.
@@ -104,6 +134,7 @@ impl IncomingMessage {
             is_consuming: Cell::new(false),
             is_dumped: Cell::new(false),
             is_left: Cell::new(false),
+            added: OnceCell::new(),
         });
         let source: Rc<dyn Source<Vec<u8>>> = inner.clone();
         let readable = match spare {
@@ -152,15 +183,97 @@ impl IncomingMessage {
         self.inner.head.method().map_or("", Method::name)
     }
 
-    /// Returns the URL of a request, as it was sent. Empty for a response. JavaScript:
-    /// `message.url`.
+    /// Returns the URL of a request, as it was sent or [set](Self::set_url). Empty for a response.
+    /// JavaScript: `message.url`.
     #[must_use]
     pub fn url(&self) -> &str {
+        let added = self.inner.added.get();
+        if let Some(url) = added.and_then(|added| added.urls.last()) {
+            return url;
+        }
         // The parser accepts ASCII only.
         let line = self.inner.head.line();
         let is_request = self.inner.head.method().is_some();
         let url = std::str::from_utf8(line).ok();
         url.filter(|_| is_request).unwrap_or_default()
+    }
+
+    /// Sets what [`url`](Self::url) returns, as a router does for the handlers below a path.
+    /// JavaScript: `message.url = url`.
+    ///
+    /// The message keeps the earlier URLs until it is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{http, run};
+    ///
+    /// run(async {
+    ///     let server = http::create_server(|request, response| {
+    ///         if let Some(below) = request.url().strip_prefix("/api") {
+    ///             request.set_url(below);
+    ///         }
+    ///         response.end(request.url());
+    ///     });
+    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+    /// });
+    /// ```
+    pub fn set_url(&self, url: impl Into<Box<str>>) {
+        self.added().urls.push(url.into());
+    }
+
+    /// Returns the values that the program has added to the message. JavaScript: the properties of
+    /// `message`, such as `message.user`.
+    ///
+    /// # Panics
+    ///
+    /// While the guard of [`extensions_mut`](Self::extensions_mut) lives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{http, run};
+    ///
+    /// struct User(String);
+    ///
+    /// run(async {
+    ///     let server = http::create_server(|request, response| {
+    ///         request.extensions_mut().insert(User("Ada".to_owned()));
+    ///         let extensions = request.extensions();
+    ///         let user = extensions.get::<User>().unwrap();
+    ///         response.end(&user.0);
+    ///     });
+    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+    /// });
+    /// ```
+    #[must_use]
+    pub fn extensions(&self) -> Ref<'_, Extensions> {
+        self.added().extensions.borrow()
+    }
+
+    /// Returns the values that the program has added to the message, to change them.
+    ///
+    /// The values of a request are dropped after the `close` of its response, so that a value may
+    /// hold the request. Those of a response of a client are dropped with the response.
+    ///
+    /// # Panics
+    ///
+    /// While a guard of [`extensions`](Self::extensions) or of this lives.
+    #[must_use]
+    pub fn extensions_mut(&self) -> RefMut<'_, Extensions> {
+        self.added().extensions.borrow_mut()
+    }
+
+    /// Drops what the program has added: the exchange is over. A value may hold the message.
+    pub(super) fn drop_extensions(&self) {
+        if let Some(added) = self.inner.added.get() {
+            let extensions = added.extensions.take();
+            drop(extensions);
+        }
+    }
+
+    fn added(&self) -> &Added {
+        self.inner.added.get_or_init(Box::default)
     }
 
     /// Returns the version: `"1.1"`, `"1.0"`, `"0.9"` or `"2.0"`. JavaScript:
@@ -378,7 +491,13 @@ impl IncomingMessage {
     pub(crate) fn dump(&self) {
         if !self.inner.is_dumped.replace(true) {
             self.readable.remove_all(Readable::<Vec<u8>>::DATA);
-            self.readable.resume();
+            let is_empty = self.complete() && self.readable.length() == 0;
+            if is_empty && !self.readable.destroyed() {
+                // Nothing is left to read: 'end' needs no flow.
+                self.readable.read_size(0);
+            } else {
+                self.readable.resume();
+            }
         }
     }
 }
@@ -405,6 +524,9 @@ impl Source<Vec<u8>> for Inner {
         if !readable.ended() || !self.complete.get() {
             self.aborted.set(true);
             readable.emit(ABORTED, ());
+        }
+        if error.is_none() && !self.aborted.get() {
+            return done.ok();
         }
         if !self.aborted.get() || self.socket.destroyed() || self.is_left.get() {
             let readable = readable.clone();

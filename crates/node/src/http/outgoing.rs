@@ -15,15 +15,16 @@ mod sending;
 use std::fmt;
 use std::rc::Rc;
 
-pub use self::fields::HeaderValue;
 pub(super) use self::fields::{Field, validate_field};
+pub use self::fields::{HeaderValue, IntoHeaders, Pairs};
 pub(super) use self::head::{FirstLine, KeepAliveLine};
 pub(super) use self::sending::Sending;
 use super::validate::{validate_text, validate_token};
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, weak_this};
 use crate::net::Socket;
-use crate::stream::{IntoChunk, Sink as _, Writable};
+use crate::reason::throw;
+use crate::stream::{IntoChunk, IntoLast, Sink as _, Writable};
 
 /// A message has got its socket: a request its connection, a response its turn. JavaScript:
 /// `'socket'`.
@@ -90,12 +91,26 @@ impl OutgoingMessage {
     /// Sets a header. A header that was set before keeps its place and gets the new name and value.
     /// JavaScript: `message.setHeader(name, value)`.
     ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) the error of [`try_set_header`](Self::try_set_header), as Node does.
+    /// A header that a peer may choose belongs there.
+    #[track_caller]
+    pub fn set_header(&self, name: impl Into<String>, value: impl Into<HeaderValue>) -> &Self {
+        match self.try_set_header(name, value) {
+            Ok(()) => self,
+            Err(error) => throw(error),
+        }
+    }
+
+    /// Sets a header like [`set_header`](Self::set_header), but returns the error.
+    ///
     /// # Errors
     ///
     /// `ERR_INVALID_HTTP_TOKEN` for a bad name, `ERR_INVALID_CHAR` or
     /// `ERR_HTTP_INVALID_HEADER_VALUE` for a bad value, `ERR_HTTP_HEADERS_SENT` when the head is
     /// fixed. The message is left as it was.
-    pub fn set_header(
+    pub fn try_set_header(
         &self,
         name: impl Into<String>,
         value: impl Into<HeaderValue>,
@@ -112,7 +127,7 @@ impl OutgoingMessage {
     ///
     /// # Errors
     ///
-    /// See [`set_header`](Self::set_header).
+    /// See [`try_set_header`](Self::try_set_header).
     pub fn append_header(
         &self,
         name: impl Into<String>,
@@ -273,48 +288,31 @@ impl OutgoingMessage {
     }
 
     /// Ends the message. [`FINISH`](crate::stream::FINISH) follows when all bytes are
-    /// written. JavaScript: `message.end()`.
+    /// written. JavaScript: `message.end(chunk)`.
+    ///
+    /// `last` is the last piece of the body; `()` is none. A body that is given here as a whole has
+    /// a `Content-Length`.
     ///
     /// # Panics
     ///
     /// See [`write`](Self::write). A strict length must be met here.
-    pub fn end(&self) {
-        self.sending.end(None, None);
+    pub fn end<K>(&self, last: impl IntoLast<Vec<u8>, K>) {
+        self.sending.end(last.into_last(), None);
     }
 
-    /// Writes the last piece of the body and ends the message. A body that is given here as a whole
-    /// has a `Content-Length`. JavaScript: `message.end(chunk)`.
-    ///
-    /// # Panics
-    ///
-    /// See [`end`](Self::end).
-    pub fn end_bytes(&self, bytes: impl IntoChunk<Vec<u8>>) {
-        self.sending.end(Some(bytes.into_chunk()), None);
-    }
-
-    /// Ends the message, and calls `callback` as a listener of
-    /// [`FINISH`](crate::stream::FINISH). JavaScript: `message.end(callback)`.
-    ///
-    /// # Panics
-    ///
-    /// See [`end`](Self::end).
-    pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
-        self.sending.end(None, Some(Box::new(callback)));
-    }
-
-    /// Writes the last piece, ends the message, and calls `callback` as a listener of
+    /// Ends the message like [`end`](Self::end), and calls `callback` as a listener of
     /// [`FINISH`](crate::stream::FINISH). JavaScript: `message.end(chunk, callback)`.
     ///
     /// # Panics
     ///
     /// See [`end`](Self::end).
-    pub fn end_bytes_with(
+    pub fn end_with<K>(
         &self,
-        bytes: impl IntoChunk<Vec<u8>>,
+        last: impl IntoLast<Vec<u8>, K>,
         callback: impl FnOnce(Result<(), Error>) + 'static,
     ) {
         let callback = Box::new(callback);
-        self.sending.end(Some(bytes.into_chunk()), Some(callback));
+        self.sending.end(last.into_last(), Some(callback));
     }
 
     /// Buffers all writes until [`uncork`](Self::uncork) was called as often. JavaScript:

@@ -9,14 +9,17 @@ use std::rc::{Rc, Weak};
 use super::connection::Connection;
 use super::incoming::{IncomingMessage, set_limit};
 use super::outgoing::{
-    Field, FirstLine, HeaderValue, OutgoingMessage, Role, SOCKET, Sending, headers_sent,
-    validate_field,
+    Field, FirstLine, HeaderValue, IntoHeaders, OutgoingMessage, Role, SOCKET, Sending,
+    headers_sent, validate_field,
 };
 use super::status::status_message;
 use super::validate::validate_text;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{Emitter, EventEmitter};
+use crate::reason::throw;
+use crate::stream::Callback;
+use phaseloop::task::next_tick;
 
 /// The answer that asks for the body.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -39,11 +42,11 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// run(async {
 ///     let server = http::create_server(|request, response| {
 ///         if request.url() == "/" {
-///             response.set_header("Content-Type", "text/plain").unwrap();
-///             return response.end_bytes("hello");
+///             response.set_header("Content-Type", "text/plain");
+///             return response.end("hello");
 ///         }
 ///         response.set_status(404);
-///         response.end_bytes("no such page");
+///         response.end("no such page");
 ///     });
 ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
 /// });
@@ -175,28 +178,16 @@ impl ServerResponse {
         self
     }
 
-    /// Fixes the head with a status; the head leaves with the first bytes of the body. JavaScript:
-    /// `response.writeHead(status)`.
+    /// Fixes the head with a status and headers; the head leaves with the first bytes of the body.
+    /// JavaScript: `response.writeHead(status, headers)`.
     ///
-    /// # Errors
+    /// If headers were [set](OutgoingMessage::set_header) before, these are merged into them and
+    /// win; otherwise they are taken as they are, and a name may be repeated.
     ///
-    /// `ERR_HTTP_HEADERS_SENT` if the head is fixed already, `ERR_HTTP_INVALID_STATUS_CODE` if the
-    /// status is not from 100 to 999, `ERR_INVALID_CHAR` for a bad status message. The response is
-    /// left as it was.
-    pub fn write_head(&self, status: u16) -> Result<(), Error> {
-        self.state
-            .fix_head(self.message.sending(), status, None, Vec::new())
-    }
-
-    /// Fixes the head with a status, a text and headers. If headers were
-    /// [set](OutgoingMessage::set_header) before, these are merged into them and win; otherwise
-    /// they are taken as they are, and a name may be repeated. JavaScript:
-    /// `response.writeHead(status, reason, headers)`.
+    /// # Panics
     ///
-    /// # Errors
-    ///
-    /// See [`write_head`](Self::write_head), and [`set_header`](OutgoingMessage::set_header) for a
-    /// bad header.
+    /// [Throws](crate::throw) the error of [`try_write_head`](Self::try_write_head), as Node does.
+    /// A header that a peer may choose belongs there.
     ///
     /// # Examples
     ///
@@ -205,51 +196,109 @@ impl ServerResponse {
     ///
     /// run(async {
     ///     let server = http::create_server(|_, response| {
-    ///         let headers = [("Content-Type", "text/plain")];
-    ///         response.write_head_with(200, None, headers).unwrap();
-    ///         response.end_bytes("hello");
+    ///         response.write_head(200, [("Content-Type", "text/plain")]).end("hello");
     ///     });
     ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
     /// });
     /// ```
-    pub fn write_head_with<'a, N, V>(
+    #[track_caller]
+    pub fn write_head<K>(&self, status: u16, headers: impl IntoHeaders<K>) -> &Self {
+        match self.try_write_head(status, None, headers) {
+            Ok(()) => self,
+            Err(error) => throw(error),
+        }
+    }
+
+    /// Fixes the head like [`write_head`](Self::write_head), but returns the error. `reason` is the
+    /// text behind the status; `None` is the usual one. JavaScript: `response.writeHead(status,
+    /// reason, headers)`.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_HTTP_HEADERS_SENT` if the head is fixed already, `ERR_HTTP_INVALID_STATUS_CODE` if the
+    /// status is not from 100 to 999, `ERR_INVALID_CHAR` for a bad reason. For a bad header, see
+    /// [`try_set_header`](OutgoingMessage::try_set_header). The response is left as it was.
+    pub fn try_write_head<'a, K>(
         &self,
         status: u16,
         reason: impl Into<Option<&'a str>>,
-        headers: impl IntoIterator<Item = (N, V)>,
-    ) -> Result<(), Error>
-    where
-        N: Into<String>,
-        V: Into<HeaderValue>,
-    {
-        let headers = headers.into_iter();
-        let headers = headers.map(|(name, value)| (name.into(), value.into()));
-        let sending = self.message.sending();
-        self.state
-            .fix_head(sending, status, reason.into(), headers.collect())
+        headers: impl IntoHeaders<K>,
+    ) -> Result<(), Error> {
+        let (sending, headers) = (self.message.sending(), headers.into_headers());
+        self.state.fix_head(sending, status, reason.into(), headers)
+    }
+
+    /// Answers with a value as JSON: sets the status and the headers `Content-Type` and
+    /// `Content-Length`, and ends the response. JavaScript: `response.status(code).json(value)` of
+    /// `express`.
+    ///
+    /// A `Content-Type` that was set before stays.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) if the value cannot be JSON, such as a map whose keys are no texts,
+    /// and if the head is fixed already (`ERR_HTTP_HEADERS_SENT`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{http, run};
+    /// use serde_json::json;
+    ///
+    /// run(async {
+    ///     let server = http::create_server(|request, response| {
+    ///         response.json(200, &json!({ "url": request.url() }));
+    ///     });
+    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+    /// });
+    /// ```
+    #[cfg(feature = "json")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+    #[track_caller]
+    pub fn json<T: serde::Serialize + ?Sized>(&self, status: u16, value: &T) {
+        let text = match serde_json::to_vec(value) {
+            Ok(text) => text,
+            Err(error) => throw(Error::type_error(error.to_string())),
+        };
+        if !self.has_header("content-type") {
+            self.set_header("Content-Type", "application/json; charset=utf-8");
+        }
+        self.set_header("Content-Length", text.len());
+        self.write_head(status, ()).end(text);
     }
 
     // Heads before the head.
 
     /// Sends `100 Continue`, which asks the client for the body. JavaScript:
     /// `response.writeContinue()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_HTTP_HEADERS_SENT` if the head is fixed.
     // H15.
     pub fn write_continue(&self) {
-        self.write_bytes(CONTINUE.to_vec());
+        self.write_information(CONTINUE.to_vec(), None);
         self.state.sent_continue.set(true);
     }
 
     /// Sends `100 Continue`, and calls `callback` when it is written. JavaScript:
     /// `response.writeContinue(callback)`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_HTTP_HEADERS_SENT` if the head is fixed.
     pub fn write_continue_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
-        let sending = self.message.sending();
-        sending.write_raw(CONTINUE.to_vec(), Some(Box::new(callback)));
+        self.write_information(CONTINUE.to_vec(), Some(Box::new(callback)));
         self.state.sent_continue.set(true);
     }
 
     /// Sends `102 Processing`. JavaScript: `response.writeProcessing()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_HTTP_HEADERS_SENT` if the head is fixed.
     pub fn write_processing(&self) {
-        self.write_bytes(b"HTTP/1.1 102 Processing\r\n\r\n".to_vec());
+        self.write_information(b"HTTP/1.1 102 Processing\r\n\r\n".to_vec(), None);
     }
 
     /// Sends `103 Early Hints`: `link`, a text or a list, and then the other hints. Without a link,
@@ -257,8 +306,9 @@ impl ServerResponse {
     ///
     /// # Errors
     ///
-    /// `ERR_INVALID_ARG_VALUE` for a link that is not `<url>` with parameters. A bad name or value
-    /// of another hint: as in [`set_header`](OutgoingMessage::set_header).
+    /// `ERR_HTTP_HEADERS_SENT` if the head is fixed, `ERR_INVALID_ARG_VALUE` for a link that is not
+    /// `<url>` with parameters. A bad name or value of another hint: as in
+    /// [`try_set_header`](OutgoingMessage::try_set_header).
     // H32.
     pub fn write_early_hints<N, V>(
         &self,
@@ -281,6 +331,9 @@ impl ServerResponse {
         for value in links.flat_map(|(_, value)| value.values()) {
             validate_link(value)?;
         }
+        if self.message.sending().is_head_fixed() {
+            return Err(headers_sent("write"));
+        }
         let mut head = format!("HTTP/1.1 103 Early Hints\r\nLink: {link}\r\n");
         for (name, value) in hints.iter().filter(|(name, _)| name != "link") {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -288,12 +341,17 @@ impl ServerResponse {
         head.push_str("\r\n");
         let mut bytes = Vec::new();
         super::validate::push_latin1(&mut bytes, &head);
-        self.write_bytes(bytes);
+        self.write_information(bytes, None);
         Ok(())
     }
 
-    fn write_bytes(&self, bytes: Vec<u8>) {
-        self.message.sending().write_raw(bytes, None);
+    /// Sends a head before the head.
+    fn write_information(&self, bytes: Vec<u8>, callback: Option<Callback>) {
+        let sending = self.message.sending();
+        if sending.is_head_fixed() {
+            throw(headers_sent("write"));
+        }
+        sending.write_raw(bytes, callback);
     }
 
     /// Sets the timeout of the socket, now or when the response has one; see
@@ -417,8 +475,8 @@ impl Role for ResponseState {
         match message.socket() {
             Some(socket) => socket.destroy(error),
             None => {
-                let destroys = move |socket: &crate::net::Socket| socket.destroy(error);
-                message.emitter().once(SOCKET, destroys);
+                let message = message.me();
+                next_tick(move || message.close_before_turn());
             }
         }
     }

@@ -13,6 +13,7 @@
 //! | [`CLOSE`](crate::stream::CLOSE) | on a tick, after the last connection is gone |
 
 mod builder;
+mod events;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -23,147 +24,21 @@ use std::rc::{Rc, Weak};
 use slab::Slab;
 
 pub use self::builder::ServerBuilder;
+pub use self::events::{
+    CHECK_CONTINUE, CHECK_EXPECTATION, CLIENT_ERROR, CONNECT, ClientError, DROP_REQUEST, Dropped,
+    Exchange, Handover, REQUEST, TIMEOUT, UPGRADE,
+};
 use super::connection::{Connection, Spares};
 use super::incoming::IncomingMessage;
 use super::response::ServerResponse;
 use crate::delay::Delay;
 use crate::error::Error;
-use crate::events::{Emitter, Event, EventEmitter, WeakEmitter, weak_this};
-use crate::net::{self, Address, CONNECTION, LISTENING, Socket, SocketOptions};
+use crate::events::{Emitter, Event, EventEmitter, Listening, WeakEmitter, weak_this};
+use crate::net::{self, Address, CONNECTION, LISTENING, SocketOptions};
+use crate::promise::{Handled, try_call};
 use crate::site::Site;
 use crate::timers::{Timeout, set_interval_at};
 use phaseloop::LoopHandle;
-
-/// A request has arrived. JavaScript: `'request'`.
-pub const REQUEST: Event<Exchange> = Event::new("request");
-
-/// A request waits for `100 Continue`; emitted in place of [`REQUEST`]. JavaScript:
-/// `'checkContinue'`.
-pub const CHECK_CONTINUE: Event<Exchange> = Event::new("checkContinue");
-
-/// A request expects something else than `100 Continue`; emitted in place of [`REQUEST`].
-/// JavaScript: `'checkExpectation'`.
-pub const CHECK_EXPECTATION: Event<Exchange> = Event::new("checkExpectation");
-
-/// A request asks for another protocol. The socket is the listener's. JavaScript: `'upgrade'`.
-pub const UPGRADE: Event<Handover> = Event::new("upgrade");
-
-/// A `CONNECT` request has arrived. The socket is the listener's. JavaScript: `'connect'`.
-pub const CONNECT: Event<Handover> = Event::new("connect");
-
-/// The bytes of a client are bad, its connection has failed, or it is too slow. A listener must
-/// answer or destroy the socket. JavaScript: `'clientError'`.
-pub const CLIENT_ERROR: Event<ClientError> = Event::new("clientError");
-
-/// A connection has brought more requests than it may. JavaScript: `'dropRequest'`.
-pub const DROP_REQUEST: Event<Dropped> = Event::new("dropRequest");
-
-/// A connection was idle for too long. It is destroyed if neither the request, the response nor the
-/// server has a listener. JavaScript: `'timeout'`.
-pub const TIMEOUT: Event<Socket> = Event::new("timeout");
-
-/// A request and its response.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::{Emitter, http, run};
-///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::REQUEST, |exchange| {
-///         exchange.response.end_bytes(exchange.request.url());
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
-/// ```
-#[derive(Clone, Debug)]
-pub struct Exchange {
-    /// The request.
-    pub request: IncomingMessage,
-    /// The response.
-    pub response: ServerResponse,
-}
-
-/// A socket that has left HTTP.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::{Emitter, http, run};
-///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::UPGRADE, |upgrade| {
-///         upgrade.socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n");
-///         upgrade.socket.on_data_this(|socket, bytes| {
-///             socket.write(bytes);
-///         });
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
-/// ```
-#[derive(Clone, Debug)]
-pub struct Handover {
-    /// The message that asked for it, or that agreed to it.
-    pub message: IncomingMessage,
-    /// The socket. It does not flow until it is read.
-    pub socket: Socket,
-    /// The bytes that followed the head in the same read.
-    pub head: Vec<u8>,
-}
-
-/// An error of a client.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::{Emitter, http, run};
-///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::CLIENT_ERROR, |failed| {
-///         println!("{:?}", failed.error.code());
-///         failed.socket.end_chunk("HTTP/1.1 400 Bad Request\r\n\r\n");
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
-/// ```
-#[derive(Clone, Debug)]
-pub struct ClientError {
-    /// The error, with a code such as `HPE_INVALID_METHOD`.
-    pub error: Error,
-    /// The socket.
-    pub socket: Socket,
-    /// The offset of the bad byte in [`raw_packet`](Self::raw_packet). JavaScript:
-    /// `error.bytesParsed`.
-    pub bytes_parsed: usize,
-    /// The bytes of the read; empty if the error is not in bytes. JavaScript: `error.rawPacket`.
-    pub raw_packet: Vec<u8>,
-}
-
-/// A request above the limit of its connection.
-///
-/// # Examples
-///
-/// ```
-/// use phaseloop_node::{Emitter, http, run};
-///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::DROP_REQUEST, |dropped| {
-///         println!("dropped {}", dropped.request.url());
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
-/// ```
-#[derive(Clone, Debug)]
-pub struct Dropped {
-    /// The request.
-    pub request: IncomingMessage,
-    /// The socket.
-    pub socket: Socket,
-}
 
 /// Creates a server that calls `listener` with each request and its response. It does not listen
 /// yet. JavaScript: `http.createServer(listener)`.
@@ -175,7 +50,7 @@ pub struct Dropped {
 ///
 /// run(async {
 ///     let server = http::create_server(|request, response| {
-///         response.end_bytes(format!("hello, {}", request.url()));
+///         response.end(format!("hello, {}", request.url()));
 ///     });
 ///     server.listen_this(("127.0.0.1", 0), |server| {
 ///         println!("listening on {}", server.address().unwrap());
@@ -186,6 +61,38 @@ pub struct Dropped {
 pub fn create_server(listener: impl Fn(&IncomingMessage, &ServerResponse) + 'static) -> Server {
     let server = Server::new();
     server.on_request(listener);
+    server
+}
+
+/// Creates a server that calls an async function with each request and its response. It does not
+/// listen yet. JavaScript: `http.createServer(async (request, response) => { .. })`.
+///
+/// The function owns both. It is called inside the event, up to its first `await`; what it returns
+/// is a [`Handled`]: `()`, or a `Result` whose error is an unhandled rejection, as in Node.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Error, fs, http, run};
+///
+/// run(async {
+///     let server = http::create_async_server(|request, response| async move {
+///         let text = fs::promises::read_file("Cargo.toml").await?;
+///         response.end(format!("{}: {} bytes", request.url(), text.len()));
+///         Ok::<_, phaseloop_node::Reason>(())
+///     });
+///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+/// });
+/// ```
+pub fn create_async_server<F>(
+    listener: impl Fn(IncomingMessage, ServerResponse) -> F + 'static,
+) -> Server
+where
+    F: Future + 'static,
+    F::Output: Handled,
+{
+    let server = Server::new();
+    server.on_request_async(listener);
     server
 }
 
@@ -202,8 +109,8 @@ pub fn create_server(listener: impl Fn(&IncomingMessage, &ServerResponse) + 'sta
 /// run(async {
 ///     let server = http::Server::new();
 ///     server.on(http::REQUEST, |exchange| {
-///         exchange.response.set_header("X-Served-By", "phaseloop").unwrap();
-///         exchange.response.end_bytes("hello");
+///         exchange.response.set_header("X-Served-By", "phaseloop");
+///         exchange.response.end("hello");
 ///     });
 ///     server.set_keep_alive_timeout(10_000);
 ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
@@ -264,7 +171,7 @@ impl Server {
     ///         .headers_timeout(5_000)
     ///         .build()
     ///         .unwrap();
-    ///     server.on_request(|_, response| response.end_bytes("hello"));
+    ///     server.on_request(|_, response| response.end("hello"));
     ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
     /// });
     /// ```
@@ -294,6 +201,32 @@ impl Server {
     pub fn on_request(&self, listener: impl Fn(&IncomingMessage, &ServerResponse) + 'static) {
         self.on(REQUEST, move |exchange| {
             listener(&exchange.request, &exchange.response);
+        });
+    }
+
+    /// Adds a listener for requests that gets the server as its first argument; see
+    /// [`Emitter::on_this`].
+    pub fn on_request_this(
+        &self,
+        listener: impl Fn(&Listening<Self>, &IncomingMessage, &ServerResponse) + 'static,
+    ) {
+        self.on_this(REQUEST, move |server, exchange| {
+            listener(server, &exchange.request, &exchange.response);
+        });
+    }
+
+    /// Adds an async function for requests; see [`create_async_server`]. JavaScript:
+    /// `server.on('request', async (request, response) => { .. })`.
+    pub fn on_request_async<F>(
+        &self,
+        listener: impl Fn(IncomingMessage, ServerResponse) -> F + 'static,
+    ) where
+        F: Future + 'static,
+        F::Output: Handled,
+    {
+        self.on_request(move |request, response| {
+            let handling = listener(request.clone(), response.clone());
+            try_call(async move { handling.await.into_result() });
         });
     }
 
@@ -347,6 +280,13 @@ impl Server {
     /// JavaScript: `server.close(callback)`.
     pub fn close_with(&self, callback: impl FnOnce() + 'static) {
         self.close_with_result(|_| callback());
+    }
+
+    /// Closes the server, and calls `callback` with the server when it is closed; see
+    /// [`close`](Self::close).
+    pub fn close_this(&self, callback: impl FnOnce(&Self) + 'static) {
+        let server = self.clone();
+        self.close_with(move || callback(&server));
     }
 
     /// Closes the server, and calls `callback` when it is closed, with the error

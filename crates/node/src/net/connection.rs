@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::site::Site;
-use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::net::{Keepalive, TcpListener, TcpStream};
 use phaseloop::{Close, Handle};
 
 /// A connected stream.
@@ -35,6 +35,11 @@ pub(crate) trait Connection {
     /// Sets whether small writes leave at once. A failure is ignored, as in Node.
     fn set_no_delay(&self, no_delay: bool) {
         let _ = no_delay;
+    }
+    /// Sets whether the system probes an idle connection, and after which time. A failure is
+    /// ignored, as in Node.
+    fn set_keep_alive(&self, after: Option<Duration>) {
+        let _ = after;
     }
     /// Makes the close a reset. Returns `false` if the connection is not TCP.
     fn resets_on_close(&self) -> bool {
@@ -156,6 +161,10 @@ impl Connection for TcpStream {
 
     fn set_no_delay(&self, no_delay: bool) {
         let _ = self.set_nodelay(no_delay);
+    }
+
+    fn set_keep_alive(&self, after: Option<Duration>) {
+        let _ = self.set_keepalive(after.map(Keepalive::after));
     }
 
     fn resets_on_close(&self) -> bool {

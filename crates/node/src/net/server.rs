@@ -1,5 +1,7 @@
 //! Servers.
 
+mod limits;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
@@ -7,11 +9,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::panic::Location;
 use std::rc::{Rc, Weak};
 
+use self::limits::Begin;
+pub use self::limits::{DROP, Dropped};
 use super::address::Address;
-use super::connection::Listener;
+use super::block_list::BlockList;
+use super::connection::{Connection, Listener};
 use super::local;
+use super::options::ListenOptions;
 use super::socket::{Owner, Socket, SocketOptions};
-use crate::abort::AbortController;
+use crate::abort::{AbortController, AbortSignal};
 use crate::callback_futures::{call_user, in_callbacks};
 use crate::dns;
 use crate::error::Error;
@@ -28,9 +34,6 @@ pub const LISTENING: Event<()> = Event::new("listening");
 /// A client has connected. JavaScript: `'connection'`.
 pub const CONNECTION: Event<Socket> = Event::new("connection");
 
-/// The backlog: connections that may wait to be accepted. Node's default.
-const BACKLOG: u32 = 511;
-
 /// Creates a server that calls `listener` with each connection. It does not listen yet. JavaScript:
 /// `net.createServer(listener)`.
 ///
@@ -40,7 +43,7 @@ const BACKLOG: u32 = 511;
 /// use phaseloop_node::{net, run};
 ///
 /// run(async {
-///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+///     let server = net::create_server(|socket| socket.end("hello"));
 ///     server.listen_this(("127.0.0.1", 0), |server| {
 ///         println!("listening on {:?}", server.address());
 ///         server.close();
@@ -76,7 +79,7 @@ pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + '
 ///
 /// run(async {
 ///     let server = net::Server::new();
-///     server.on(net::CONNECTION, |socket| socket.end_chunk("hello"));
+///     server.on(net::CONNECTION, |socket| socket.end("hello"));
 ///     server.listen_this(("127.0.0.1", 0), |server| {
 ///         assert!(server.is_listening());
 ///         server.close();
@@ -106,6 +109,11 @@ struct Inner {
     listener: RefCell<Option<Weak<dyn Listener>>>,
     /// Whether the server does not keep the loop alive.
     is_unreferenced: Cell<bool>,
+    /// The number of connections beyond which further ones are dropped.
+    max_connections: Cell<Option<usize>>,
+    block_list: RefCell<Option<BlockList>>,
+    /// How accepted sockets begin.
+    begin: Cell<Begin>,
     /// Makes another listener of the one that was bound.
     wrap: RefCell<Option<Wrap>>,
 }
@@ -148,20 +156,73 @@ impl Server {
     /// When no loop runs on this thread.
     #[track_caller]
     pub fn listen(&self, address: impl Into<Address>) {
-        let (address, site) = (address.into(), Location::caller());
-        let listener = match (&address, address.to_listen()) {
+        self.listen_at(
+            &address.into(),
+            ListenOptions::default(),
+            Location::caller(),
+        );
+    }
+
+    /// Starts to listen with options; see [`listen`](Self::listen). JavaScript: `server.listen({
+    /// port, host, backlog, ipv6Only, reusePort, signal })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{AbortSignal, net, run};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.end("hello"));
+    ///     let signal = Some(AbortSignal::timeout(5));
+    ///     let options = net::ListenOptions { backlog: 16, signal, ..Default::default() };
+    ///     server.listen_with_options(("127.0.0.1", 0), options);
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn listen_with_options(&self, address: impl Into<Address>, options: ListenOptions) {
+        if let Some(signal) = &options.signal {
+            self.close_with_signal(signal);
+        }
+        self.listen_at(&address.into(), options, Location::caller());
+    }
+
+    /// Closes the server when `signal` is aborted; it may be aborted already.
+    fn close_with_signal(&self, signal: &AbortSignal) {
+        let server = self.clone();
+        if signal.aborted() {
+            return next_tick(move || server.close());
+        }
+        // Weak, because the signal may outlive many servers.
+        let inner = Rc::downgrade(&self.inner);
+        let listener = signal.on_abort(move || {
+            if let Some(inner) = inner.upgrade() {
+                Self { inner }.close();
+            }
+        });
+        let signal = signal.clone();
+        self.once(CLOSE, move |()| _ = signal.off(listener));
+    }
+
+    #[track_caller]
+    fn listen_at(&self, address: &Address, options: ListenOptions, site: Site) {
+        let bind = |address| bind(address, &options, site);
+        let listener = match (address, address.to_listen()) {
             (Address::Path(path), _) => {
                 local::listen(path, site).map_err(|error| Error::of_listen_at(error, path))
             }
-            (Address::Port(port), Some(address)) => bind(address, site).or_else(|error| {
+            (Address::Port(port), Some(address)) => bind(address).or_else(|error| {
                 if error.code() == Some("EADDRINUSE") {
                     return Err(error);
                 }
                 // The machine has no IPv6.
-                bind((Ipv4Addr::UNSPECIFIED, *port).into(), site)
+                bind((Ipv4Addr::UNSPECIFIED, *port).into())
             }),
-            (_, Some(address)) => return self.listen_by_tick(bind(address, site), site),
-            (Address::Host(host, port), None) => return self.look_up(host, *port, site),
+            (_, Some(address)) => return self.listen_by_tick(bind(address), site),
+            (Address::Host(host, port), None) => return self.look_up(host, *port, options, site),
             (_, None) => unreachable!("only a name or a path has no address"),
         };
         self.listen_on(listener, site);
@@ -182,7 +243,7 @@ impl Server {
     }
 
     #[track_caller]
-    fn look_up(&self, host: &str, port: u16, site: Site) {
+    fn look_up(&self, host: &str, port: u16, options: ListenOptions, site: Site) {
         let (server, generation) = (self.clone(), self.inner.generation.get());
         dns::lookup(host, move |address| {
             if server.inner.generation.get() != generation {
@@ -191,7 +252,7 @@ impl Server {
             }
             match address {
                 Ok(address) => {
-                    let listener = bind((address, port).into(), site);
+                    let listener = bind((address, port).into(), &options, site);
                     server.listen_on(listener, site);
                 }
                 Err(error) => {
@@ -248,7 +309,7 @@ impl Server {
     /// use phaseloop_node::{net, run};
     ///
     /// run(async {
-    ///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+    ///     let server = net::create_server(|socket| socket.end("hello"));
     ///     server.listen_this(("127.0.0.1", 0), |server| {
     ///         println!("listening on {}", server.address().unwrap());
     ///         server.close();
@@ -279,12 +340,7 @@ impl Server {
             let accepting = signal.guard(async move {
                 while !closed.aborted() {
                     match listener.accept(site).await {
-                        Ok(connection) => {
-                            server.inner.connections.set(server.connections() + 1);
-                            let (options, owner) = (server.inner.options.get(), &server.inner);
-                            let socket = Socket::of(connection, options, Some(owner.clone()), site);
-                            call_user(|| server.inner.emitter.emit(CONNECTION, &socket));
-                        }
+                        Ok(connection) => server.accepted(connection, site),
                         Err(error) if is_worth_an_event(&error, &*listener) => {
                             let error = Error::of_call(error, "accept");
                             call_user(|| server.inner.emitter.emit(ERROR, &error));
@@ -296,6 +352,36 @@ impl Server {
             // The result is an abort: the server was closed.
             drop(accepting.await);
         });
+    }
+
+    fn accepted(&self, connection: Box<dyn Connection>, site: Site) {
+        let (local, remote) = connection.addresses();
+        let list = self.inner.block_list.borrow().clone();
+        if list
+            .zip(remote)
+            .is_some_and(|(list, remote)| list.check(remote.ip()))
+        {
+            return drop(connection.close());
+        }
+        let most = self.inner.max_connections.get();
+        if most.is_some_and(|most| self.connections() >= most) {
+            call_user(|| self.inner.emitter.emit(DROP, Dropped { local, remote }));
+            return drop(connection.close());
+        }
+        self.inner.connections.set(self.connections() + 1);
+        let (begin, options) = (self.inner.begin.get(), self.inner.options.get());
+        let socket = Socket::accepted(connection, options, Some(self.inner.clone()), site);
+        if begin.no_delay {
+            socket.set_no_delay(true);
+        }
+        if let Some(delay) = begin.keep_alive {
+            socket.set_keep_alive(true, delay);
+        }
+        match begin.is_paused {
+            true => socket.pause(),
+            false => _ = socket.readable().read_size(0),
+        }
+        call_user(|| self.inner.emitter.emit(CONNECTION, &socket));
     }
 
     /// Stops accepting. [`CLOSE`] is emitted on a tick, when no connection is left. JavaScript:
@@ -314,6 +400,13 @@ impl Server {
     /// Stops accepting, and calls `callback` when the server is closed; see [`close`](Self::close).
     pub fn close_with(&self, callback: impl FnOnce() + 'static) {
         self.close_with_result(|_| callback());
+    }
+
+    /// Stops accepting, and calls `callback` with the server when it is closed; see
+    /// [`close`](Self::close).
+    pub fn close_this(&self, callback: impl FnOnce(&Self) + 'static) {
+        let server = self.clone();
+        self.close_with(move || callback(&server));
     }
 
     /// Stops accepting, and calls `callback` when the server is closed, with the error
@@ -392,25 +485,40 @@ fn is_worth_an_event(error: &io::Error, listener: &dyn Listener) -> bool {
 }
 
 #[track_caller]
-fn bind(address: SocketAddr, site: Site) -> Result<Box<dyn Listener>, Error> {
-    bind_now(address, site).map_err(|error| Error::of_listen(error, Some(address)))
+fn bind(
+    address: SocketAddr,
+    options: &ListenOptions,
+    site: Site,
+) -> Result<Box<dyn Listener>, Error> {
+    bind_now(address, options, site).map_err(|error| Error::of_listen(error, Some(address)))
 }
 
 #[track_caller]
-fn bind_now(address: SocketAddr, site: Site) -> io::Result<Box<dyn Listener>> {
+fn bind_now(
+    address: SocketAddr,
+    options: &ListenOptions,
+    site: Site,
+) -> io::Result<Box<dyn Listener>> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
         let socket = TcpSocket::new_v6()?;
         // The unspecified IPv6 address also accepts IPv4 connections.
         if address.ip().is_unspecified() {
-            socket.set_only_v6(false)?;
+            socket.set_only_v6(options.ipv6_only)?;
         }
         socket
     };
+    if options.reuse_port {
+        socket.set_reuse_port(true)?;
+    }
     socket.bind(address)?;
     let handle = LoopHandle::current();
-    Ok(Box::new(socket.listen_on(&handle, BACKLOG, site)?))
+    Ok(Box::new(socket.listen_on(
+        &handle,
+        options.backlog,
+        site,
+    )?))
 }
 
 impl Owner for Inner {

@@ -19,6 +19,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 use self::hold::Hold;
 #[cfg(feature = "tls")]
@@ -30,13 +31,12 @@ use super::address::Address;
 use super::connection::Connection;
 use super::slot::Slot;
 use crate::abort::AbortController;
-use crate::async_hooks::Kept;
 use crate::callback_futures::run_as_callback;
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::site::Site;
-use crate::stream::{Done, Duplex, IntoChunk, Readable, Source, WeakDuplex, Writable};
+use crate::stream::{Done, Duplex, IntoChunk, IntoLast, Readable, Source, WeakDuplex, Writable};
 use crate::timers::Timeout;
 use phaseloop::extension::frame::Frame;
 use phaseloop::time::Timer;
@@ -64,7 +64,7 @@ pub const TIMEOUT: Event<()> = Event::new("timeout");
 ///
 /// run(async {
 ///     let server = net::create_server(|socket| {
-///         socket.on_data_this(|socket, bytes| socket.end_chunk(bytes));
+///         socket.on_data_this(|socket, bytes| socket.end(bytes));
 ///     });
 ///     server.listen_this(("127.0.0.1", 0), |server| {
 ///         let client = net::connect(server.address().unwrap());
@@ -95,9 +95,9 @@ pub fn connect(address: impl Into<Address>) -> Socket {
 /// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
 ///
 /// run(async {
-///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+///     let server = net::create_server(|socket| socket.end("hello"));
 ///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let client = net::connect_with(server.address().unwrap(), |client| client.end());
+///         let client = net::connect_with(server.address().unwrap(), |client| client.end(()));
 ///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
 ///         let server = server.clone();
 ///         client.on(CLOSE, move |()| server.close());
@@ -139,7 +139,7 @@ pub fn connect_with(
 ///     server.listen_this(("127.0.0.1", 0), |server| {
 ///         let socket = net::Socket::new();
 ///         socket.connect(server.address().unwrap());
-///         socket.end_chunk("hello");
+///         socket.end("hello");
 ///         socket.resume();
 ///         let server = server.clone();
 ///         socket.on(CLOSE, move |()| server.close());
@@ -174,6 +174,8 @@ struct Inner {
     resets: Cell<bool>,
     /// Whether small writes leave at once.
     no_delay: Cell<bool>,
+    /// The idle time after which the system probes the connection.
+    keep_alive: Cell<Option<Duration>>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
     /// The timer of `set_timeout`, and its delay.
     idle: RefCell<Option<Timeout>>,
@@ -183,7 +185,7 @@ struct Inner {
     owner: Cell<Option<Rc<dyn Owner>>>,
     /// What the events of the connection run in: the frame of `connect`, and none for an accepted
     /// connection.
-    frame: Kept,
+    frame: RefCell<Frame>,
     /// The line of the program that has made the connection: that of `connect` or `listen`.
     site: Cell<Option<Site>>,
     /// The streams of this socket. Weak, because the streams hold this value.
@@ -237,7 +239,7 @@ impl Socket {
 
     /// Sets what the events of the connection run in from now on.
     pub(crate) fn set_frame(&self, frame: Frame) {
-        self.inner.frame.set_frame(frame);
+        drop(self.inner.frame.replace(frame));
     }
 
     fn open(&self, connection: Box<dyn Connection>) {
@@ -252,12 +254,23 @@ impl Socket {
         owner: Option<Rc<dyn Owner>>,
         site: Site,
     ) -> Self {
+        let socket = Self::accepted(connection, options, owner, site);
+        socket.readable().read_size(0);
+        socket
+    }
+
+    /// Creates the socket of an accepted connection, which does not read yet.
+    pub(super) fn accepted(
+        connection: Box<dyn Connection>,
+        options: SocketOptions,
+        owner: Option<Rc<dyn Owner>>,
+        site: Site,
+    ) -> Self {
         let socket = Self::unheld(options);
         socket.duplex.closes_by_hand();
         socket.inner.site.set(Some(site));
         socket.inner.owner.set(owner);
         socket.open(connection);
-        socket.readable().read_size(0);
         socket
     }
 
@@ -307,29 +320,19 @@ impl Socket {
         self.writable().write_with(bytes.into_chunk(), callback)
     }
 
-    /// Ends the writing direction after all writes. JavaScript: `socket.end()`.
-    pub fn end(&self) {
-        self.writable().end();
-    }
-
-    /// Writes the last bytes and ends the writing direction; see [`Writable::end_chunk`].
-    pub fn end_chunk(&self, bytes: impl IntoChunk<Vec<u8>>) {
-        self.writable().end_chunk(bytes.into_chunk());
+    /// Ends the writing direction after all writes; see [`Writable::end`]. JavaScript:
+    /// `socket.end(data)`.
+    pub fn end<K>(&self, last: impl IntoLast<Vec<u8>, K>) {
+        self.writable().end(last);
     }
 
     /// Ends the writing direction and calls `callback`; see [`Writable::end_with`].
-    pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
-        self.writable().end_with(callback);
-    }
-
-    /// Writes the last bytes, ends the writing direction and calls `callback`; see
-    /// [`Writable::end_chunk_with`].
-    pub fn end_chunk_with(
+    pub fn end_with<K>(
         &self,
-        bytes: impl IntoChunk<Vec<u8>>,
+        last: impl IntoLast<Vec<u8>, K>,
         callback: impl FnOnce(Result<(), Error>) + 'static,
     ) {
-        self.writable().end_chunk_with(bytes.into_chunk(), callback);
+        self.writable().end_with(last, callback);
     }
 
     /// Resumes the flow. Received bytes are discarded if no listener for `data` exists.
@@ -354,6 +357,9 @@ impl Inner {
         if self.no_delay.get() {
             connection.set_no_delay(true);
         }
+        if self.keep_alive.get().is_some() {
+            connection.set_keep_alive(self.keep_alive.get());
+        }
         self.addresses.set(connection.addresses());
         self.slot.put(connection);
     }
@@ -371,7 +377,8 @@ impl Inner {
     /// Calls `f` in the connection's frame.
     // Rule O9.
     fn in_frame<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.frame.call(f)
+        let frame = self.frame.borrow().clone();
+        frame.call(f)
     }
 
     fn is_open(&self) -> bool {

@@ -374,7 +374,7 @@ impl fmt::Debug for RecordableHistogram {
 mod tests {
     use super::RecordableHistogram;
 
-    /// What Node 20 prints for the same values.
+    /// What Node prints for the same values.
     #[test]
     fn figures_are_those_of_node() {
         let mut histogram = RecordableHistogram::new();

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::{Listener, Listeners};
-use crate::async_hooks::Kept;
 use crate::context::Node;
 use crate::error::Error;
 use phaseloop::Handle as _;
 use phaseloop::LoopHandle;
+use phaseloop::extension::frame::Frame;
 use phaseloop::signal::{Signal, SignalKind};
 
 /// The signals of one loop that have listeners, each with one handle.
@@ -107,10 +107,10 @@ impl SignalListeners {
             return Ok(known.listeners.clone());
         }
         let listeners = Rc::new(Listeners::default());
-        let (called, frame) = (Rc::clone(&listeners), Kept::captured());
+        let (called, frame) = (Rc::clone(&listeners), Frame::current());
         let handle = Signal::new(&LoopHandle::current());
         let started = handle.start(kind, move |_, kind| {
-            frame.call(|| called.emit(&kind));
+            frame.clone().call(|| called.emit(&kind));
         });
         started.map_err(|error| Error::of_call(error, "uv_signal_start"))?;
         // As in Node, a signal listener does not keep the loop alive.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::origin::Origin;
 use super::{Promise, PromiseState, catch};
 use crate::context::Node;
 use crate::error::Error;
@@ -72,9 +71,10 @@ impl<T: Clone + 'static> Deferred<T> {
         self.settle(Ok(value));
     }
 
-    /// Rejects the promise. Does nothing if the promise is resolved already.
-    pub fn reject(&self, reason: impl Into<Reason>) {
-        self.settle(Err(reason.into()));
+    /// Rejects the promise with what [`throw`](crate::throw) takes: an error, a text, a [`Reason`].
+    /// Does nothing if the promise is resolved already.
+    pub fn reject(&self, reason: impl Into<Box<dyn std::error::Error>>) {
+        self.settle(Err(Reason::new(reason)));
     }
 
     /// Resolves the promise with `other`, whose result it adopts: JavaScript's `resolve(promise)`.
@@ -105,7 +105,7 @@ impl<T: Clone + 'static> Deferred<T> {
     pub(crate) fn settle_by(self, then: impl FnOnce(Self) + 'static) {
         self.promise().queue_job(move || {
             if let Err(reason) = catch(|| then(self.clone())) {
-                self.reject(reason);
+                self.settle(Err(reason));
             }
         });
     }
@@ -129,14 +129,7 @@ impl<T: Clone + 'static> Deferred<T> {
 
     /// Settles the promise with the result of `f`. A panic of `f` rejects it.
     pub(super) fn settle_with(&self, f: impl FnOnce() -> Result<T, Reason>) {
-        self.settle(self.calls(f).and_then(|result| result));
-    }
-
-    /// Calls `f`, the function that settles the promise, and keeps for the promise what `f` enters.
-    pub(super) fn calls<R>(&self, f: impl FnOnce() -> R) -> Result<R, Reason> {
-        let result = catch(f);
-        Origin::keep_entered(self.promise.0.origin.as_deref());
-        result
+        self.settle(catch(f).and_then(|result| result));
     }
 }
 

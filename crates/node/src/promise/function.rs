@@ -107,10 +107,10 @@ pub fn try_call<F, T, E>(future: F) -> Promise<T>
 where
     F: Future<Output = Result<T, E>> + 'static,
     T: Clone + 'static,
-    E: Into<Reason> + 'static,
+    E: Into<Box<dyn std::error::Error>> + 'static,
 {
     start(future, Deferred::settle, |result| {
-        result.map_err(Into::into)
+        result.map_err(Reason::new)
     })
 }
 
@@ -131,7 +131,7 @@ where
 {
     let adopt = |deferred: &Deferred<_>, result: Result<F::Output, Reason>| match result {
         Ok(promise) => deferred.adopt(promise),
-        Err(reason) => deferred.reject(reason),
+        Err(reason) => deferred.settle(Err(reason)),
     };
     start(future, adopt, Ok)
 }

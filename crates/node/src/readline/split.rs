@@ -48,12 +48,14 @@ impl LineSplitter {
             text = text.strip_prefix('\n').unwrap_or(text);
         }
         let mut lines = Vec::new();
-        while let Some(at) = text.find(['\n', '\r']) {
+        while let Some(at) = text.find(['\n', '\r', '\u{2028}', '\u{2029}']) {
             let (line, end) = text.split_at(at);
             let mut whole = std::mem::take(&mut self.rest);
             whole.push_str(line);
             lines.push(whole);
-            text = end.strip_prefix("\r\n").unwrap_or(&end[1..]);
+            let mut behind = end.chars();
+            behind.next();
+            text = end.strip_prefix("\r\n").unwrap_or(behind.as_str());
             if text.is_empty() && end == "\r" {
                 self.returned_at = Some(now());
             }

@@ -14,10 +14,10 @@ use super::base::{Done, destroyed};
 use super::gather::write_chunks;
 use super::readable::Readable;
 use super::writable::Writable;
-use crate::async_hooks::Kept;
 use crate::callback_futures::in_callbacks;
 use crate::error::Error;
 use crate::promise::call;
+use phaseloop::extension::frame::Frame;
 use phaseloop::phase;
 use phaseloop::task::{next_tick, queue_microtask};
 
@@ -155,7 +155,7 @@ impl Readable<Vec<u8>> {
     pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
         let reader = Given::new(reader);
         let destroyed = reader.clone();
-        let (pace, frame) = (Rc::new(Pace::default()), Rc::new(Kept::captured()));
+        let (pace, frame) = (Rc::new(Pace::default()), Frame::current());
         Self::bytes()
             .read(move |readable, _| {
                 let (reader, readable) = (reader.clone(), readable.clone());

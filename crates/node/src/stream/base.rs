@@ -33,7 +33,7 @@ use phaseloop::task::next_tick;
 ///         _ => done.fail(Error::new("odd")),
 ///     })
 ///     .build();
-///     even.end_chunk(2_u32);
+///     even.end(2_u32);
 /// });
 /// ```
 #[must_use = "the stream waits until the result is reported"]

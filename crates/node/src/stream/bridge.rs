@@ -198,7 +198,7 @@ impl AsyncWrite for Writer {
             return Poll::Ready(Ok(()));
         }
         if !self.writable.ended() {
-            self.writable.end();
+            self.writable.end(());
         }
         self.wait(cx)
     }

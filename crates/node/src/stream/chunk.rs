@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// The default high water mark in bytes.
-const BYTES: usize = 16 * 1024;
+pub(crate) const BYTES: usize = if cfg!(windows) { 16 } else { 64 } * 1024;
 
 /// The default high water mark in object mode.
 const OBJECTS: usize = 16;
@@ -85,7 +85,7 @@ impl ByteChunk for String {
 ///     sink.write("a text");
 ///     sink.write(b"bytes");
 ///     sink.write(vec![1, 2, 3]);
-///     sink.end_chunk(format!("{}", 4));
+///     sink.end(format!("{}", 4));
 /// });
 /// ```
 pub trait IntoChunk<T> {
@@ -142,6 +142,53 @@ impl IntoChunk<Vec<u8>> for &String {
 impl IntoChunk<Vec<u8>> for Cow<'_, str> {
     fn into_chunk(self) -> Vec<u8> {
         self.into_owned().into_bytes()
+    }
+}
+
+/// The argument of `end`: a last chunk, or `()` for none. JavaScript: `end(chunk)` and `end()`.
+///
+/// `K` is [`NoChunk`] or [`LastChunk`]; the compiler finds it. A stream whose chunks are `()` ends
+/// with [`NoChunk`] itself.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{run, stream::Writable};
+///
+/// run(async {
+///     let sink = || Writable::bytes(|_bytes: Vec<u8>, done| done.ok()).build();
+///     sink().end("the last text");
+///     sink().end(());
+/// });
+/// ```
+pub trait IntoLast<T, K> {
+    /// Converts the value to the last chunk, if it is one.
+    fn into_last(self) -> Option<T>;
+}
+
+/// The end of a stream without a last chunk; see [`IntoLast`].
+#[derive(Clone, Copy, Debug)]
+pub struct NoChunk;
+
+/// The end of a stream with a last chunk; see [`IntoLast`].
+#[derive(Clone, Copy, Debug)]
+pub struct LastChunk;
+
+impl<T> IntoLast<T, NoChunk> for () {
+    fn into_last(self) -> Option<T> {
+        None
+    }
+}
+
+impl<T> IntoLast<T, Self> for NoChunk {
+    fn into_last(self) -> Option<T> {
+        None
+    }
+}
+
+impl<T, C: IntoChunk<T>> IntoLast<T, LastChunk> for C {
+    fn into_last(self) -> Option<T> {
+        Some(self.into_chunk())
     }
 }
 

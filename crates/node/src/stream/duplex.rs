@@ -31,7 +31,7 @@ use crate::events::{Emitter, EventEmitter};
 ///     duplex.writable().write("how many?".to_owned());
 ///     duplex.readable().push(42);
 ///     duplex.readable().push_end();
-///     duplex.writable().end();
+///     duplex.writable().end(());
 /// });
 /// ```
 pub struct Duplex<W: 'static, R: 'static> {

@@ -15,6 +15,7 @@ use super::transform::Transform;
 use super::writable::Writable;
 use super::{CLOSE, END, FINISH};
 use crate::abort::{AbortListener, AbortSignal, WeakSignal};
+use crate::async_hooks::Capture;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, ListenerId};
 use phaseloop::extension::{WaitNote, note_wait};
@@ -152,7 +153,7 @@ impl Default for FinishedOptions {
 ///     let duplex = Duplex::new(Readable::<u32>::objects(), sink);
 ///     let options = FinishedOptions { readable: false, ..FinishedOptions::default() };
 ///     let written = finished_with(&duplex, options);
-///     duplex.writable().end();
+///     duplex.writable().end(());
 ///     written.await.unwrap();
 /// });
 /// ```
@@ -342,6 +343,7 @@ impl EndOfStream {
         hears_errors: bool,
         callback: Callback,
     ) -> Self {
+        let callback = bound(callback);
         let whole = Sides::of(base);
         let will_emit_close = base.auto_destroy.get()
             && base.emits_close.get()
@@ -518,6 +520,15 @@ impl Watch {
 
     fn over(&self, (base, _held): (Rc<Base>, Held)) {
         self.call(base.error().map_or(Ok(()), Err));
+    }
+}
+
+/// Returns a callback that runs in the context of now, if there is one.
+// Rule O8.
+fn bound(callback: Callback) -> Callback {
+    match Capture::new("STREAM_END_OF_STREAM") {
+        Some(context) => Box::new(move |result| context.run_inside(|| callback(result))),
+        None => callback,
     }
 }
 

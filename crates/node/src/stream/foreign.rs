@@ -80,7 +80,8 @@ impl<T: ByteChunk> Writable<T> {
         mark_closed(base);
         let mark = Mark::now();
         base.emitter.emit(CLOSE, ());
-        let kept = [PREFINISH.name(), FINISH.name()];
+        // A response may still get its socket.
+        let kept = [PREFINISH.name(), FINISH.name(), "socket"];
         base.emitter.drop_before(mark, &kept);
     }
 

@@ -22,7 +22,7 @@ impl<T: 'static> Readable<T> {
     /// Returns the chunks as a `futures` stream. JavaScript: `for await (const chunk of readable)`.
     ///
     /// The first poll takes the stream over, and the stream does not flow from then on. A buffered
-    /// chunk is delivered two microtasks after it was requested, as from an async generator. The
+    /// chunk is delivered one microtask after it was requested. The
     /// last item is the error of the stream if it fails. The end is delivered after
     /// [`END`](super::END) and [`CLOSE`](super::CLOSE).
     ///
@@ -92,7 +92,7 @@ struct State<T: 'static> {
     is_left: Cell<bool>,
 }
 
-/// The state of the async generator that Node uses here. Its microtasks are part of the order of
+/// The state of the async iterator that Node uses here. Its microtasks are part of the order of
 /// events.
 enum Step<T> {
     /// No chunk is requested.
@@ -114,9 +114,7 @@ impl<T: 'static> State<T> {
             self.readable.read()
         };
         if let Some(chunk) = chunk {
-            self.step.replace(Step::Moving);
-            let state = self.clone();
-            return task::queue_microtask(move || state.arrive(Some(Ok(chunk))));
+            return self.arrive(Some(Ok(chunk)));
         }
         let end = self.end.borrow().clone();
         match end {

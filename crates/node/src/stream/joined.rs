@@ -39,7 +39,7 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
     ///     let answers = Readable::from_iter(["yes", "no"]);
     ///     let questions = Writable::objects(|_: &str, done| done.ok()).build();
     ///     let duplex = Duplex::from_halves(&answers, &questions);
-    ///     duplex.writable().end_chunk("really?");
+    ///     duplex.writable().end("really?");
     ///     assert_eq!(duplex.readable().to_array().await.unwrap(), ["yes", "no"]);
     /// });
     /// ```
@@ -57,15 +57,15 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
                 readable.destroy(error);
             },
             move |done| {
-                ends.writable.end();
+                ends.writable.end(());
                 ends.end.replace(Some(done));
             },
         );
-        front.end_with(writable.base(), &duplex);
+        front.end_with(writable.base(), readable.base(), &duplex);
         front.listen_to_writable();
         let finished = front.clone();
         writable.on(FINISH, move |()| finished.report_end());
-        front.end_with(readable.base(), &duplex);
+        front.end_with(readable.base(), writable.base(), &duplex);
         front.listen_to_readable(&duplex);
         duplex
     }
@@ -83,7 +83,7 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
 ///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
 ///     let length = Transform::objects(|text: String, out| out.ok_with(text.len()));
 ///     let both = compose(&upper.build()).through(&length.build()).build();
-///     both.writable().end_chunk("hello");
+///     both.writable().end("hello");
 ///     assert_eq!(both.readable().to_array().await.unwrap(), [5]);
 /// });
 /// ```
@@ -116,7 +116,7 @@ type Stage = Box<dyn FnOnce(&Rc<Row>, bool)>;
 /// run(async {
 ///     let chain: Composition<u8, u8> = compose(&Transform::pass_through());
 ///     let duplex = chain.through(&Transform::pass_through()).build();
-///     duplex.writable().end_chunk(7);
+///     duplex.writable().end(7);
 ///     assert_eq!(duplex.readable().to_array().await.unwrap(), [7]);
 /// });
 /// ```
@@ -172,7 +172,7 @@ impl<W: 'static, R: 'static> Composition<W, R> {
                 }
             },
             move |done| {
-                ends.writable.end();
+                ends.writable.end(());
                 ends.end.replace(Some(done));
             },
         );
@@ -312,12 +312,13 @@ impl<W: 'static, R: 'static> Front<W, R> {
         None
     }
 
-    /// Closes the stream in front with one of its halves.
-    fn end_with(self: &Rc<Self>, half: &Rc<Base>, duplex: &Duplex<W, R>) {
+    /// Closes the stream in front with one of its halves, whose error destroys the other one.
+    fn end_with(self: &Rc<Self>, half: &Rc<Base>, other: &Rc<Base>, duplex: &Duplex<W, R>) {
+        let other = Rc::downgrade(other);
         let (front, duplex) = (self.clone(), duplex.clone());
         let over = move |result: Result<(), Error>| {
-            if let Err(error) = &result {
-                front.readable.destroy(Some(error.clone()));
+            if let (Err(error), Some(other)) = (&result, other.upgrade()) {
+                other.leave(Some(error.clone()));
             }
             front.closed(&duplex, result);
         };

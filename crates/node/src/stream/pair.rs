@@ -27,7 +27,7 @@ use phaseloop::task::next_tick;
 ///
 /// run(async {
 ///     let (client, server) = duplex_pair::<Vec<u8>>();
-///     client.writable().end_chunk("hello");
+///     client.writable().end("hello");
 ///     assert_eq!(consumers::text(server.readable()).await.unwrap(), "hello");
 /// });
 /// ```

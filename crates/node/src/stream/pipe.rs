@@ -5,13 +5,14 @@ use std::rc::{Rc, Weak};
 
 use slab::Slab;
 
-use super::base::StreamId;
+use super::base::{StreamId, error_of};
 use super::readable::{Pipes, Readable};
 use super::writable::Writable;
 use super::{CLOSE, DRAIN, END, FINISH, PIPE, UNPIPE};
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _, ListenerId};
+use crate::promise;
 use phaseloop::task::next_tick;
 
 impl<T: Clone + 'static> Readable<T> {
@@ -162,8 +163,10 @@ impl<T: Clone + 'static> Pipe<T> {
         self.on_sink.borrow_mut().push(listener);
         let pipe = self.clone();
         let listener = self.source.on_data(move |chunk| {
-            if !pipe.sink.write(chunk.clone()) {
-                pipe.pause();
+            match promise::catch(|| pipe.sink.write(chunk.clone())) {
+                Ok(true) => {}
+                Ok(false) => pipe.pause(),
+                Err(reason) => pipe.sink.destroy(Some(error_of(&reason))),
             }
         });
         self.on_source.borrow_mut().push(listener);
@@ -192,7 +195,7 @@ impl<T: Clone + 'static> Pipe<T> {
 
     fn source_ended(&self) {
         if self.ends {
-            self.sink.end();
+            self.sink.end(());
         } else {
             self.unpipe();
         }
@@ -277,7 +280,7 @@ impl<T: Clone + 'static> Pipe<T> {
         self.cleaned_up.set(true);
         // The source waits for the drain of a sink that is unpiped now, so it is resumed here.
         let waits = !self.pipes().full.borrow().is_empty();
-        if awaits_drain && waits && self.sink.need_drain() {
+        if awaits_drain && waits {
             self.drained();
         }
     }

@@ -323,11 +323,8 @@ impl Row {
     fn watch_errors(self: &Rc<Self>, base: &Rc<Base>) {
         let row = self.clone();
         base.emitter.on(ERROR, move |error| {
-            // These errors follow from the destruction of another stream, which reports the cause.
-            let is_consequence =
-                error.name() == "AbortError" || error.code() == Some("ERR_STREAM_PREMATURE_CLOSE");
-            if !is_consequence {
-                row.finish(Err(error.clone()));
+            if !is_consequence(error) {
+                row.finish_all(Err(error.clone()), false);
             }
         });
     }
@@ -343,14 +340,14 @@ impl Row {
         let (row, was_ended) = (self.clone(), ended.clone());
         sink.on(CLOSE, move |()| {
             if !was_ended.get() {
-                row.finish(Err(premature_close()));
+                row.finish_all(Err(premature_close()), false);
             }
         });
         source.pipe_without_end(sink);
         let end_of = sink.clone();
         let end = move || {
             ended.set(true);
-            end_of.end();
+            end_of.end(());
         };
         if !ends {
             self.finish(Ok(()));
@@ -384,11 +381,8 @@ impl Row {
     fn finish_all(self: &Rc<Self>, result: Result<(), Error>, is_last: bool) {
         if let Err(error) = result {
             let mut first = self.error.borrow_mut();
-            // A premature close may be reported before the error that caused it.
-            let replaces = first
-                .as_ref()
-                .is_none_or(|known| known.code() == Some("ERR_STREAM_PREMATURE_CLOSE"));
-            if replaces {
+            // A premature close or an abort may be reported before the error that caused it.
+            if first.as_ref().is_none_or(is_consequence) {
                 *first = Some(error);
             }
         }
@@ -400,16 +394,22 @@ impl Row {
         for member in members {
             member.destroy(error.clone());
         }
-        if is_last {
-            for (signal, listener) in self.signals.take() {
-                if let Some(signal) = signal.upgrade() {
-                    signal.off(listener);
-                }
+        for (signal, listener) in self.signals.take() {
+            if let Some(signal) = signal.upgrade() {
+                signal.off(listener);
             }
+        }
+        if is_last {
             let row = self.clone();
             next_tick(move || row.outcome.settle(error.map_or(Ok(()), Err)));
         }
     }
+}
+
+/// Returns whether an error follows from the destruction of another stream, which reports the
+/// cause.
+fn is_consequence(error: &Error) -> bool {
+    error.name() == "AbortError" || error.code() == Some("ERR_STREAM_PREMATURE_CLOSE")
 }
 
 impl Member {

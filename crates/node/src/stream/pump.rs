@@ -235,7 +235,7 @@ impl Row {
         let value = Rc::new(RefCell::new(None));
         let (row, result) = (self.clone(), value.clone());
         let promise: Promise<V> = try_call(function);
-        drop(promise.then_or(move |returned| {
+        drop(promise.then_result(move |returned| {
             let returned = returned.map(|value| drop(result.replace(Some(value))));
             next_tick(move || row.finish(returned.map_err(Error::from)));
         }));
@@ -258,7 +258,7 @@ where
             room.wait().await?;
         }
     }
-    sink.end();
+    sink.end(());
     room.wait().await?;
     Ok(())
 }

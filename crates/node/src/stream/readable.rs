@@ -106,6 +106,10 @@ pub(super) struct State<T: 'static> {
     pub(super) length: Cell<usize>,
     pub(super) ended: Cell<bool>,
     pub(super) end_emitted: Cell<bool>,
+    /// Whether a tick is queued that emits 'end'.
+    pub(super) end_scheduled: Cell<bool>,
+    /// Whether EOF came without a listener for 'readable'.
+    pub(super) unannounced_end: Cell<bool>,
     /// Whether the `read` function was called and has not pushed yet.
     pub(super) reading: Cell<bool>,
     /// Whether the `read` function is on the stack: a push from inside it is buffered.
@@ -226,6 +230,8 @@ impl<T: 'static> Readable<T> {
             length,
             ended,
             end_emitted,
+            end_scheduled,
+            unannounced_end,
             reading,
             sync,
             need_readable,
@@ -241,6 +247,8 @@ impl<T: 'static> Readable<T> {
         let begun = [
             ended,
             end_emitted,
+            end_scheduled,
+            unannounced_end,
             reading,
             need_readable,
             emitted_readable,
@@ -275,10 +283,10 @@ impl<T: 'static> Readable<T> {
 
     // The reader's side.
 
-    /// Reads all buffered bytes, or one object. Returns `None` if the buffer is empty. JavaScript:
-    /// `readable.read()`.
+    /// Reads the next chunk of bytes, all buffered text, or one object. Returns `None` if the
+    /// buffer is empty. JavaScript: `readable.read()`.
     pub fn read(&self) -> Option<T> {
-        self.state.read(Amount::All)
+        self.state.read(Amount::Any)
     }
 
     /// Reads `size` bytes, or one object in object mode. Returns `None` while fewer bytes are

@@ -29,7 +29,7 @@ use phaseloop::task::next_tick;
 ///         out.ok();
 ///     })
 ///     .build();
-///     words.writable().end_chunk("two words");
+///     words.writable().end("two words");
 ///     assert_eq!(words.readable().to_array().await.unwrap(), ["two", "words"]);
 /// });
 /// ```
@@ -84,7 +84,7 @@ type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
 ///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
 ///     let upper = upper.build();
 ///     upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
-///     upper.writable().end_chunk("hello");
+///     upper.writable().end("hello");
 /// });
 /// ```
 pub struct Transform<W: 'static, R: 'static> {
@@ -103,7 +103,7 @@ pub struct Transform<W: 'static, R: 'static> {
 ///         .high_water_mark(4)
 ///         .flush(|out| out.ok_with("end".to_owned()))
 ///         .build();
-///     framed.writable().end_chunk("begin");
+///     framed.writable().end("begin");
 ///     assert_eq!(framed.readable().to_array().await.unwrap(), ["begin", "end"]);
 /// });
 /// ```

@@ -18,7 +18,7 @@ use std::rc::{Rc, Weak};
 
 pub use self::builder::WritableBuilder;
 use super::base::{Base, Callback, Done, ReadableSide, StreamId, WritableSide as _};
-use super::chunk::{ByteChunk, IntoChunk, Mode};
+use super::chunk::{ByteChunk, IntoChunk, IntoLast, Mode};
 use super::foreign::Sink;
 use super::shared::impl_stream;
 use crate::error::Error;
@@ -77,7 +77,7 @@ pub(crate) trait Device<T> {
 ///     .build();
 ///     writable.write("hello, ");
 ///     writable.write("world");
-///     writable.end();
+///     writable.end(());
 /// });
 /// assert_eq!(*seen.borrow(), "hello, world");
 /// ```
@@ -175,29 +175,21 @@ impl<T: 'static> Writable<T> {
     }
 
     /// Ends the stream: no more chunks follow. When all chunks are written, the `end` function is
-    /// called, then [`FINISH`](super::FINISH) is emitted. JavaScript: `writable.end()`.
-    pub fn end(&self) {
-        self.state.end(None, None);
+    /// called, then [`FINISH`](super::FINISH) is emitted. JavaScript: `writable.end(chunk)`.
+    ///
+    /// `last` is written first, if it is a chunk. `()` is none.
+    pub fn end<K>(&self, last: impl IntoLast<T, K>) {
+        self.state.end(last.into_last(), None);
     }
 
-    /// Writes a last chunk and ends the stream. JavaScript: `writable.end(chunk)`.
-    pub fn end_chunk(&self, chunk: impl IntoChunk<T>) {
-        self.state.end(Some(chunk.into_chunk()), None);
-    }
-
-    /// Ends the stream, and calls `callback` before [`FINISH`](super::FINISH).
-    pub fn end_with(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
-        self.state.end(None, Some(Box::new(callback)));
-    }
-
-    /// Writes a last chunk, ends the stream, and calls `callback` before [`FINISH`](super::FINISH).
-    pub fn end_chunk_with(
+    /// Ends the stream like [`end`](Self::end), and calls `callback` before
+    /// [`FINISH`](super::FINISH). JavaScript: `writable.end(chunk, callback)`.
+    pub fn end_with<K>(
         &self,
-        chunk: impl IntoChunk<T>,
+        last: impl IntoLast<T, K>,
         callback: impl FnOnce(Result<(), Error>) + 'static,
     ) {
-        let callback: Callback = Box::new(callback);
-        self.state.end(Some(chunk.into_chunk()), Some(callback));
+        self.state.end(last.into_last(), Some(Box::new(callback)));
     }
 
     /// Buffers all writes until [`uncork`](Self::uncork) was called as often. JavaScript:

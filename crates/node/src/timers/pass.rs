@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 
 use super::lists::{ItemKey, ListKey, Lists};
 use super::timeout::{Callback, Kind, Life, Repeated, Step, Timeout, TimeoutId, TimeoutState};
-use crate::async_hooks::Kept;
+use crate::async_hooks::Capture;
 use crate::context::Node;
 use crate::site::Site;
 use phaseloop::Keeper;
@@ -31,7 +31,7 @@ pub(crate) struct TimerLists {
     by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
     next_id: Cell<u64>,
     /// The surroundings of the callback that runs, if it has any.
-    running: RefCell<Option<Rc<Kept>>>,
+    running: RefCell<Option<Rc<Capture>>>,
 }
 
 /// Returns the cached time of the loop in milliseconds, rounded down.
@@ -58,7 +58,7 @@ impl TimerLists {
     }
 
     /// Runs a callback in its surroundings.
-    pub(super) fn run_in(&self, context: &Rc<Kept>, callback: impl FnOnce()) {
+    pub(super) fn run_in(&self, context: &Rc<Capture>, callback: impl FnOnce()) {
         struct Runs<'a>(&'a TimerLists);
         impl Drop for Runs<'_> {
             fn drop(&mut self) {
@@ -69,13 +69,13 @@ impl TimerLists {
 
         let _runs = Runs(self);
         self.running.replace(Some(context.clone()));
-        context.call(callback);
+        context.run(callback);
     }
 
     /// Tells the hooks that the timer whose callback runs has ended.
     pub(super) fn destroy_running(&self) {
         let running = self.running.take();
-        if let Some(work) = running.as_ref().and_then(|context| context.work()) {
+        if let Some(work) = running.as_ref().and_then(|context| context.work.as_ref()) {
             work.destroy();
         }
     }
@@ -207,32 +207,27 @@ impl TimerLists {
         }
     }
 
-    /// The callback of the loop's timer: runs passes until no timer is due.
+    /// The callback of the loop's timer: runs the due timers. Those that become due meanwhile wait
+    /// for the next timers phase.
+    // N47.
     fn fire(&self, node: &Node) {
         let Some(core) = node.core() else { return };
         let _rest = RestOfPass {
             timers: self,
             core: &core,
         };
-        loop {
-            let now = live_now(&core);
-            let next = loop {
-                if core.program_has_exited() {
-                    return;
-                }
-                // After a panic the pass starts again, with the same time (N71).
-                if let Some(next) = core.contain(|| self.pass(&core, now)) {
-                    break next;
-                }
-            };
-            self.end_pass(&core, next);
-            core.contain(|| core.drain());
-            if !self.is_due(&core) {
+        let now = live_now(&core);
+        let next = loop {
+            if core.program_has_exited() {
                 return;
             }
-            // The drain has refreshed the loop's time, and more timers are due: another pass runs
-            // before the loop continues (N47).
-        }
+            // After a panic the pass starts again, with the same time (N71).
+            if let Some(next) = core.contain(|| self.pass(&core, now)) {
+                break next;
+            }
+        };
+        self.end_pass(&core, next);
+        core.contain(|| core.drain());
     }
 
     /// Arms the loop's timer again, before the last drain.
@@ -244,17 +239,6 @@ impl TimerLists {
             }
             None => self.set_loop_reference(core, false),
         }
-    }
-
-    fn is_due(&self, core: &Loop) -> bool {
-        let Some(timer) = self.loop_timer.get() else {
-            return false;
-        };
-        let is_due = timer.is_due(core);
-        if is_due {
-            timer.disarm(core);
-        }
-        is_due
     }
 
     /// Runs the timers that are due at `now`, in the order of their lists. Returns the expiry of

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use super::lists::ItemKey;
 use super::pass::live_now;
-use crate::async_hooks::{Capture, Kept};
+use crate::async_hooks::Capture;
 use crate::context::Node;
 use crate::delay::Delay;
 use crate::process;
@@ -180,23 +180,19 @@ impl Callback {
     #[cold]
     #[inline(never)]
     fn once_in_context(callback: Call) -> Self {
-        let context = Rc::new(Kept::from(Capture::of(TIMEOUT, None)));
+        let context = Rc::new(Capture::of(TIMEOUT, None));
         Self::Once(Call::new(move || {
             let node = Node::current();
             node.timers.run_in(&context, || callback.call());
         }))
     }
 
-    /// Returns a callback that is called again and again, each time in the context of now, or in
-    /// what the call before has entered.
+    /// Returns a callback that is called again and again, each time in the context of now.
     pub(super) fn again(mut callback: impl FnMut(&Timeout) + 'static) -> Self {
-        let context_of_now = || Capture::new(TIMEOUT).map(|capture| Rc::new(Kept::from(capture)));
+        let context_of_now = || Capture::new(TIMEOUT).map(Rc::new);
         let mut context = context_of_now();
         Self::Again(Box::new(move |timeout, step| match (step, &context) {
-            (Step::Call, None) => {
-                callback(timeout);
-                context = Kept::entered().map(Rc::new);
-            }
+            (Step::Call, None) => callback(timeout),
             (Step::Call, Some(context)) => {
                 let timers = &timeout.0.node.timers;
                 timers.run_in(context, || callback(timeout));

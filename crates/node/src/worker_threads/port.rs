@@ -15,12 +15,12 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use self::line::{Ends, Item, Line};
-use crate::async_hooks::Kept;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch, weak_this};
 use crate::site::Site;
 use phaseloop::AsyncHandle;
 use phaseloop::Handle as _;
 use phaseloop::LoopHandle;
+use phaseloop::extension::frame::Frame;
 
 /// The minimum limit of messages that one visit to a port delivers. Node's limit.
 const MESSAGES_PER_VISIT: usize = 1000;
@@ -93,6 +93,32 @@ pub(super) fn pair<A, B>() -> (DetachedPort<A, B>, DetachedPort<B, A>) {
     (DetachedPort::new(port1), DetachedPort::new(port2))
 }
 
+/// Creates a port that others send to, and that sends to none.
+#[track_caller]
+pub(super) fn lone<T: 'static>() -> (MessagePort<T>, Outlet<T>) {
+    let incoming = Arc::new(Line::default());
+    let ends = Ends {
+        incoming: incoming.clone(),
+        outgoing: Arc::new(Line::default()),
+    };
+    (DetachedPort::new(ends).attach(), Outlet(incoming))
+}
+
+/// The way to a port of [`lone`].
+pub(super) struct Outlet<T>(Arc<Line<T>>);
+
+impl<T> Outlet<T> {
+    pub(super) fn push(&self, message: T) {
+        self.0.push(Item::Message(message));
+    }
+}
+
+impl<T> Clone for Outlet<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
 /// One side of a channel, on a loop: it sends `S` and receives `R`. A clone is a handle to the same
 /// port. JavaScript: `MessagePort`.
 ///
@@ -132,7 +158,7 @@ struct Port<S: 'static, R: 'static> {
     /// Calls to make when all messages are delivered, one by one with a drain after each.
     when_empty: RefCell<VecDeque<Box<dyn FnOnce()>>>,
     /// What its events run in: the frame of its making.
-    frame: Kept,
+    frame: Frame,
 }
 
 /// The progress of the current visit.
@@ -164,7 +190,7 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
         let handle = AsyncHandle::new_at(&loop_handle, site, move |handle| {
             let port = anchor.weak.borrow().upgrade();
             if let Some(port) = port {
-                port.frame.call(|| port.visit(handle));
+                port.frame.clone().call(|| port.visit(handle));
             }
         });
         let handle = handle.expect("the running loop is open");
@@ -181,7 +207,7 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
             detached: Cell::new(false),
             visit: Visit::default(),
             when_empty: RefCell::default(),
-            frame: Kept::captured(),
+            frame: Frame::current(),
         });
         if let Some(anchor) = port.anchor.upgrade() {
             *anchor.weak.borrow_mut() = Rc::downgrade(&port);
@@ -403,13 +429,13 @@ impl<S: 'static, R: 'static> Drop for EndVisit<'_, S, R> {
 }
 
 impl<S: 'static, R: 'static> Watch for Port<S, R> {
-    fn added(&self, name: &'static str) {
+    fn added(&self, name: &str) {
         if name == MessagePort::<S, R>::MESSAGE.name() {
             self.set_receiving(true);
         }
     }
 
-    fn removed(&self, _name: &'static str) {
+    fn removed(&self, _name: &str) {
         if self.emitter.listener_count(MessagePort::<S, R>::MESSAGE) == 0 {
             self.set_receiving(false);
         }

@@ -6,12 +6,14 @@ use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::port::{DetachedPort, MessagePort, pair};
 use crate::callback_futures::in_callbacks;
+use crate::context::Node;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
 use crate::promise::{Deferred, Promise};
@@ -20,7 +22,7 @@ use crate::run;
 use crate::site::Site;
 use phaseloop::EventLoop;
 use phaseloop::Remote;
-use phaseloop::extension::quietly;
+use phaseloop::extension::ignore_panic;
 use phaseloop::phase;
 
 /// The program of the worker is about to start. JavaScript: `'online'`.
@@ -72,6 +74,8 @@ struct Inner<S: 'static, R: 'static> {
     port: MessagePort<S, R>,
     life: Arc<Life>,
     exit_code: Cell<Option<i32>>,
+    /// The id of its thread.
+    id: u64,
     thread: RefCell<Option<thread::JoinHandle<()>>>,
 }
 
@@ -122,6 +126,9 @@ struct LifeState {
     terminated: bool,
 }
 
+/// The id of the next worker.
+static IDS: AtomicU64 = AtomicU64::new(1);
+
 /// How long a worker waits for the end of the turn that created it, in case that turn blocks. Node
 /// takes longer to start a worker.
 const LONGEST_START: Duration = Duration::from_millis(10);
@@ -156,6 +163,12 @@ where
         let (port, parent_port) = pair();
         let port: MessagePort<S, R> = port.attach();
         let (life, site) = (Arc::new(Life::default()), Location::caller());
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let data = Node::current().environment.copied();
+        let main = move |port| {
+            Node::current().environment.become_worker(id, data);
+            main(port)
+        };
         let thread = {
             let life = life.clone();
             thread::Builder::new()
@@ -173,10 +186,11 @@ where
             port,
             life,
             exit_code: Cell::new(None),
+            id,
             thread: RefCell::new(Some(thread)),
         });
         let worker = inner.clone();
-        inner.control.on_message(move |news| worker.hear(news));
+        inner.control.on_message(move |news| worker.control(news));
         Ok(Self { inner })
     }
 
@@ -278,8 +292,18 @@ where
     }
 }
 
+impl<S: 'static, R: 'static> Worker<S, R> {
+    /// Returns the id of the worker's thread, until [`EXIT`] is emitted. JavaScript:
+    /// `worker.threadId`.
+    #[must_use]
+    pub fn thread_id(&self) -> Option<u64> {
+        let has_exited = self.inner.exit_code.get().is_some();
+        (!has_exited).then_some(self.inner.id)
+    }
+}
+
 impl<S: 'static, R: 'static> Inner<S, R> {
-    fn hear(self: &Rc<Self>, news: &Control) {
+    fn control(self: &Rc<Self>, news: &Control) {
         match news {
             Control::Online => {
                 self.emitter.emit(ONLINE, ());
@@ -387,7 +411,7 @@ fn run_worker<S, R, M, F>(
     control.post(Control::Exit(code));
     // The drop of a panic payload may panic, which would abort the process at the end of the
     // thread.
-    quietly(|| drop(ended));
+    ignore_panic(|| drop(ended));
 }
 
 impl<S: 'static, R: 'static> Emitter for Worker<S, R> {

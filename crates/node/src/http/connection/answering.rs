@@ -63,7 +63,7 @@ impl Connection {
 
 /// Answers a request without the program.
 fn refuse(response: &ServerResponse, status: u16, headers: &[(&str, &str)]) {
-    let written = response.write_head_with(status, None, headers.iter().copied());
+    let written = response.try_write_head(status, None, headers.iter().copied());
     debug_assert!(written.is_ok(), "the head is not fixed");
-    response.end();
+    response.end(());
 }

@@ -68,7 +68,11 @@ impl Connection {
             Some(response) => response.ended(),
             None => true,
         };
-        self.started.get().is_none() && has_answered
+        let is_fresh = || {
+            let has_begun = self.message.borrow().is_some() || self.parser.borrow().is_some();
+            self.request_count.get() == 0 && !has_begun
+        };
+        has_answered && (self.started.get().is_none() || is_fresh())
     }
 
     /// Answers a message that is not complete in time, and destroys a connection that has too many

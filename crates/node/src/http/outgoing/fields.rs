@@ -103,6 +103,50 @@ impl PartialEq<&str> for HeaderValue {
     }
 }
 
+/// The headers of a [`write_head`](crate::http::ServerResponse::write_head): pairs of names and
+/// values, or `()` for none.
+///
+/// `K` is `()` or [`Pairs`]; the compiler finds it.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{http, run};
+///
+/// run(async {
+///     let server = http::create_server(|request, response| match request.url() {
+///         "/" => response.write_head(200, [("Content-Type", "text/plain")]).end("hello"),
+///         _ => response.write_head(404, ()).end(()),
+///     });
+///     server.listen_this(("127.0.0.1", 0), |server| server.close());
+/// });
+/// ```
+pub trait IntoHeaders<K> {
+    /// Converts the value to names and values.
+    fn into_headers(self) -> Vec<(String, HeaderValue)>;
+}
+
+/// Pairs of names and values; see [`IntoHeaders`].
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs;
+
+impl IntoHeaders<()> for () {
+    fn into_headers(self) -> Vec<(String, HeaderValue)> {
+        Vec::new()
+    }
+}
+
+impl<N: Into<String>, V: Into<HeaderValue>, I: IntoIterator<Item = (N, V)>> IntoHeaders<Pairs>
+    for I
+{
+    fn into_headers(self) -> Vec<(String, HeaderValue)> {
+        let pairs = self.into_iter();
+        pairs
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+}
+
 impl From<&str> for HeaderValue {
     fn from(value: &str) -> Self {
         Self(Kind::One(value.to_owned()))
@@ -212,6 +256,22 @@ impl Fields {
                 self.names.added(list.len(), |place| &list[place].0);
             }
         }
+    }
+
+    /// Adds fields, which replace those with their names. A list that repeats a name keeps all its
+    /// lines, as Node's arrays do, in the places of the list.
+    pub(super) fn merge(&mut self, given: Vec<Field>) {
+        let is_repeated = |(at, (name, _)): (usize, &Field)| {
+            let mut before = given[..at].iter();
+            before.any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        if !given.iter().enumerate().any(is_repeated) {
+            return given.into_iter().for_each(|field| self.set(field));
+        }
+        for (name, _) in &given {
+            self.remove(name);
+        }
+        given.into_iter().for_each(|field| self.append(field));
     }
 
     /// Adds to a header, which becomes a list and keeps its name.

@@ -14,11 +14,8 @@ use crate::error::Error;
 use crate::events::{ERROR, EventEmitter};
 use crate::net::Socket;
 use crate::reason::throw;
-use crate::stream::{Base, Callback, FINISH, PREFINISH, Sink as _, destroyed};
+use crate::stream::{Base, Callback, FINISH, HIGH_WATER_MARK, PREFINISH, Sink as _, destroyed};
 use phaseloop::task::next_tick;
-
-/// How much a message without a socket keeps before `write` returns `false`.
-const HIGH_WATER_MARK: usize = 16 * 1024;
 
 /// Bytes up to this number are copied behind the head or the size of their chunk. More bytes are
 /// passed to the socket as they are; the socket is corked, so that all leave in one system call.
@@ -44,24 +41,26 @@ pub(in crate::http) struct Sending {
     kept_size: Cell<usize>,
     /// Whether the connection is gone before the message had its turn.
     is_abandoned: Cell<bool>,
-    /// The corks while the message has no socket.
+    /// The corks of the message, of which its socket has as many.
     corked: Cell<usize>,
+    /// The pieces of a chunked body that were written while the message was corked: one chunk.
+    gathered: RefCell<Vec<(Vec<u8>, Option<Callback>)>>,
+    gathered_size: Cell<usize>,
     /// The number of bytes of the body so far, without the framing.
     body_size: Cell<u64>,
     needs_drain: Cell<bool>,
     ended: Cell<bool>,
+    /// Whether all bytes were written.
+    is_finished: Cell<bool>,
     /// Whether an error of the connection was reported, after which 'finish' is not emitted.
     pub(in crate::http) had_error: Cell<bool>,
-    /// The callbacks of `end`, which are listeners of 'finish', for an end that is cancelled.
-    end_callbacks: RefCell<Vec<EndCallback>>,
-    /// The error of an end that was cancelled.
+    /// The callbacks of `end`.
+    end_callbacks: RefCell<Vec<Callback>>,
+    /// The error of an end whose bytes were not written.
     end_error: RefCell<Option<Error>>,
     /// Whether 'finish' may follow 'close'.
     finishes_closed: Cell<bool>,
 }
-
-/// A callback of `end`, unless it was called.
-type EndCallback = Rc<Cell<Option<Callback>>>;
 
 enum HeadState {
     /// Headers may still be set.
@@ -87,9 +86,12 @@ impl Sending {
             kept_size: Cell::new(0),
             is_abandoned: Cell::new(false),
             corked: Cell::new(0),
+            gathered: RefCell::default(),
+            gathered_size: Cell::new(0),
             body_size: Cell::new(0),
             needs_drain: Cell::new(false),
             ended: Cell::new(false),
+            is_finished: Cell::new(false),
             had_error: Cell::new(false),
             end_callbacks: RefCell::default(),
             end_error: RefCell::default(),
@@ -122,15 +124,18 @@ impl Sending {
             kept_size,
             is_abandoned,
             corked,
+            gathered,
+            gathered_size,
             body_size,
             needs_drain,
             ended,
+            is_finished,
             had_error,
             end_callbacks,
             end_error,
             finishes_closed,
         } = self;
-        let ends = [ended, had_error, finishes_closed];
+        let ends = [ended, is_finished, had_error, finishes_closed];
         for flag in [has_turn, is_abandoned, needs_drain]
             .into_iter()
             .chain(ends)
@@ -142,11 +147,12 @@ impl Sending {
         fields.borrow_mut().clear();
         trailers.borrow_mut().clear();
         let left = (head.replace(HeadState::Open), socket.take(), kept.take());
+        let left = (left, gathered.take(), gathered_size.take());
         let ends = (end_callbacks.take(), end_error.take());
         drop((left, sizes, ends));
     }
 
-    fn me(&self) -> Rc<Self> {
+    pub(in crate::http) fn me(&self) -> Rc<Self> {
         self.me.upgrade().expect("the caller holds the message")
     }
 
@@ -183,7 +189,7 @@ impl Sending {
             make_head(&self.framing, first, self.fields.borrow().list())?
         } else if self.fields.borrow().is_used() {
             let mut fields = self.fields.borrow().clone();
-            given.into_iter().for_each(|field| fields.set(field));
+            fields.merge(given);
             let head = make_head(&self.framing, first, fields.list())?;
             self.fields.replace(fields);
             head
@@ -292,8 +298,14 @@ impl Sending {
             return true;
         }
         self.cork_for_a_tick();
+        let is_chunked = self.framing.is_chunked.get();
+        let gathers = is_chunked && self.corked.get() > 0;
+        if gathers && !(chunk.is_empty() && self.gathered.borrow().is_empty()) {
+            self.gather(chunk, callback);
+            return self.length() < self.high_water_mark();
+        }
         let mut bytes = self.take_head().unwrap_or_default();
-        if self.framing.is_chunked.get() && !chunk.is_empty() {
+        if is_chunked && !chunk.is_empty() {
             push_chunk_size(&mut bytes, chunk.len());
             return self.write_parts(bytes, chunk, CRLF, callback);
         }
@@ -326,13 +338,75 @@ impl Sending {
         self.write_raw(after.to_vec(), callback)
     }
 
-    /// Corks the socket until the next tick, so that all writes of one callback leave together.
+    /// Corks the message until the next tick, so that all writes of one callback leave together.
     fn cork_for_a_tick(&self) {
-        let Some(socket) = self.socket() else { return };
-        if socket.writable().corked() == 0 {
-            socket.writable().cork();
-            next_tick(move || socket.writable().uncork());
+        let socket = self.socket();
+        if socket.is_some_and(|socket| socket.writable().corked() == 0) {
+            self.cork();
+            let me = self.me();
+            next_tick(move || {
+                if me.corked.get() > 0 {
+                    me.uncork();
+                }
+            });
         }
+    }
+
+    /// Keeps a piece of a chunked body for the chunk that leaves with the last uncork.
+    fn gather(&self, piece: Vec<u8>, callback: Option<Callback>) {
+        let size = self.gathered_size.get() + piece.len();
+        self.gathered_size.set(size);
+        self.gathered.borrow_mut().push((piece, callback));
+    }
+
+    /// Writes the pieces that were gathered, as one chunk. Returns whether it could.
+    fn write_gathered(&self) -> bool {
+        let socket = self.socket();
+        let is_gone = socket.is_some_and(|socket| socket.destroyed());
+        if is_gone || self.base.destroyed.get() {
+            self.drop_gathered();
+            return false;
+        }
+        let mut bytes = self.take_head().unwrap_or_default();
+        push_chunk_size(&mut bytes, self.gathered_size.take());
+        let mut callbacks = Vec::new();
+        for (piece, callback) in self.gathered.take() {
+            callbacks.extend(callback);
+            if piece.len() <= MOST_COPIED {
+                bytes.extend_from_slice(&piece);
+            } else {
+                self.write_raw(std::mem::take(&mut bytes), None);
+                self.write_raw(piece, None);
+            }
+        }
+        bytes.extend_from_slice(CRLF);
+        let all = move |result: Result<(), Error>| {
+            for callback in callbacks {
+                callback(result.clone());
+            }
+        };
+        self.write_raw(bytes, Some(Box::new(all)));
+        true
+    }
+
+    /// Fails the callbacks of the pieces that were gathered.
+    pub(in crate::http) fn drop_gathered(&self) {
+        self.gathered_size.set(0);
+        let pieces = self.gathered.take();
+        if pieces.is_empty() {
+            return;
+        }
+        let error = self.error().unwrap_or_else(|| destroyed("write"));
+        for callback in pieces.into_iter().filter_map(|(_, callback)| callback) {
+            let error = error.clone();
+            next_tick(move || callback(Err(error)));
+        }
+    }
+
+    /// Returns the error of the message or of its socket.
+    fn error(&self) -> Option<Error> {
+        let own = self.base.errored.borrow().clone();
+        own.or_else(|| self.socket()?.writable().errored())
     }
 
     /// Counts bytes of the body, and compares them with the length that the program has set.
@@ -399,7 +473,19 @@ impl Sending {
             self.when_finished(callback);
         }
         self.check_length();
-        let finishes = self.send_end(chunk.filter(|_| !self.base.destroyed.get()), has_chunk);
+        let mut chunk = chunk.filter(|_| !self.base.destroyed.get());
+        let joins = self.corked.get() > 0 && self.framing.is_chunked.get();
+        if let Some(chunk) = chunk.take_if(|_| joins && self.framing.has_body.get()) {
+            self.gather(chunk, None);
+        }
+        if !self.gathered.borrow().is_empty() {
+            if let Some(socket) = self.socket() {
+                socket.writable().cork();
+            }
+            self.corked.set(1);
+            self.uncork();
+        }
+        let finishes = self.send_end(chunk, has_chunk);
         if let Some(socket) = self.socket() {
             socket.writable().uncork_all();
         }
@@ -421,8 +507,14 @@ impl Sending {
             }
             return;
         }
-        let Some(callback) = callback else { return };
-        if self.finished() {
+        if let Some(callback) = callback {
+            self.when_finished(callback);
+        }
+    }
+
+    /// Calls back right before 'finish', or with the error of an end whose bytes are not written.
+    fn when_finished(&self, callback: Callback) {
+        if self.is_finished.get() {
             let message = "Cannot call end after a stream was finished";
             callback(Err(Error::with_code(
                 "ERR_STREAM_ALREADY_FINISHED",
@@ -431,19 +523,8 @@ impl Sending {
         } else if let Some(error) = self.end_error.borrow().clone() {
             next_tick(move || callback(Err(error)));
         } else {
-            self.when_finished(callback);
+            self.end_callbacks.borrow_mut().push(callback);
         }
-    }
-
-    /// Calls back with 'finish', or with the error of an end that is cancelled.
-    fn when_finished(&self, callback: Callback) {
-        let callback = Rc::new(Cell::new(Some(callback)));
-        self.end_callbacks.borrow_mut().push(callback.clone());
-        self.emitter().once(FINISH, move |()| {
-            if let Some(callback) = callback.take() {
-                callback(Ok(()));
-            }
-        });
     }
 
     /// Sends the last piece and the end of the body. 'finish' follows when the socket has written
@@ -483,21 +564,25 @@ impl Sending {
     }
 
     /// The last bytes are written, or never will be.
+    // H7.
     fn finish(&self, written: Result<(), Error>) {
+        if self.base.is_closed() && !self.finishes_closed.get() && written.is_ok() {
+            return;
+        }
+        let end_error = || self.error().unwrap_or_else(|| destroyed("end"));
+        let had_error = self.had_error.get() || self.error().is_some();
+        let error = written.err().or_else(|| had_error.then(end_error));
         let callbacks = self.end_callbacks.take();
-        if let Some(error) = written
-            .err()
-            .filter(|error| error.code() == Some("ECANCELED"))
-        {
+        if let Some(error) = error {
             self.end_error.replace(Some(error.clone()));
-            for callback in callbacks.iter().filter_map(|callback| callback.take()) {
+            for callback in callbacks {
                 callback(Err(error.clone()));
             }
             return;
         }
-        let is_over = self.base.is_closed() && !self.finishes_closed.get();
-        if self.had_error.get() || is_over {
-            return;
+        self.is_finished.set(true);
+        for callback in callbacks {
+            callback(Ok(()));
         }
         self.role.finished(self);
         self.emitter().emit(FINISH, ());

@@ -43,7 +43,7 @@ impl Fault {
         match self {
             Self::InvalidMethod => ("HPE_INVALID_METHOD", "Invalid method"),
             Self::InvalidUrl => ("HPE_INVALID_URL", "Invalid URL"),
-            Self::InvalidConstant => ("HPE_INVALID_CONSTANT", "Expected HTTP/"),
+            Self::InvalidConstant => ("HPE_INVALID_CONSTANT", "Expected HTTP/, RTSP/ or ICE/"),
             Self::InvalidVersion => ("HPE_INVALID_VERSION", "Invalid HTTP version"),
             Self::InvalidStatus => ("HPE_INVALID_STATUS", "Invalid status"),
             Self::UnexpectedSpace => ("HPE_UNEXPECTED_SPACE", "Unexpected space after first line"),
@@ -51,7 +51,10 @@ impl Fault {
             Self::CrExpected => ("HPE_CR_EXPECTED", "Missing expected CR"),
             Self::LfExpected => ("HPE_LF_EXPECTED", "Missing expected LF after header value"),
             Self::Strict => ("HPE_STRICT", "Unexpected byte"),
-            Self::InvalidContentLength => ("HPE_INVALID_CONTENT_LENGTH", "Invalid Content-Length"),
+            Self::InvalidContentLength => (
+                "HPE_INVALID_CONTENT_LENGTH",
+                "Invalid character in Content-Length",
+            ),
             Self::UnexpectedContentLength => {
                 ("HPE_UNEXPECTED_CONTENT_LENGTH", "Duplicate Content-Length")
             }

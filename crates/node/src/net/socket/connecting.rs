@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::opening::{already, deferred, open, tick};
+use super::opening::{already, deferred, open, open_with, tick};
 use super::{CONNECT, Inner, READY, Socket};
 use crate::abort::{AbortController, AbortSignal};
 use crate::callback_futures::in_callbacks;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::events::Emitter as _;
 use crate::net::address::Address;
 use crate::net::connection::Connection;
+use crate::net::options::ConnectOptions;
 use crate::site::Site;
 use phaseloop::extension::frame::Frame;
 use phaseloop::phase;
@@ -38,7 +39,7 @@ impl Socket {
     /// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
     ///
     /// run(async {
-    ///     let server = net::create_server(|socket| socket.end_chunk("hello"));
+    ///     let server = net::create_server(|socket| socket.end("hello"));
     ///     server.listen_this(("127.0.0.1", 0), |server| {
     ///         let (server, address) = (server.clone(), server.address().unwrap());
     ///         let (socket, left) = (net::Socket::new(), Cell::new(2));
@@ -54,6 +55,41 @@ impl Socket {
     #[track_caller]
     pub fn connect(&self, address: impl Into<Address>) {
         self.connect_at(address.into(), Location::caller());
+    }
+
+    /// Connects the socket with options; see [`connect`](Self::connect). JavaScript:
+    /// `socket.connect({ port, host, localAddress, localPort, lookup, blockList })`.
+    ///
+    /// # Panics
+    ///
+    /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+    ///
+    /// run(async {
+    ///     let server = net::create_server(|socket| socket.end("hello"));
+    ///     server.listen_this(("127.0.0.1", 0), |server| {
+    ///         let options = net::ConnectOptions {
+    ///             lookup: Some(Rc::new(|_name, done| done(Ok(vec![[127, 0, 0, 1].into()])))),
+    ///             ..Default::default()
+    ///         };
+    ///         let socket = net::Socket::new();
+    ///         let port = server.address().unwrap().port();
+    ///         socket.connect_with_options(("database", port), options);
+    ///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+    ///         let server = server.clone();
+    ///         socket.on(CLOSE, move |()| server.close());
+    ///     });
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn connect_with_options(&self, address: impl Into<Address>, options: ConnectOptions) {
+        let (site, lookups) = (Location::caller(), self.inner.lookups.clone());
+        self.connect_by(site, open_with(address.into(), options, site, lookups));
     }
 
     /// Connects the socket for a line of the program.
@@ -82,7 +118,7 @@ impl Socket {
         let signal = self.inner.begin();
         self.inner.site.set(Some(site));
         self.inner.resets.set(false);
-        self.inner.frame.set_frame(Frame::captured());
+        self.set_frame(Frame::current());
         self.duplex.closes_by_hand();
         in_callbacks(async move {
             // The result may be known inside this call, before the caller could add a listener.

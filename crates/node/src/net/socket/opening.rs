@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -12,10 +12,12 @@ use futures::future::poll_immediate;
 
 use crate::error::Error;
 use crate::net::address::Address;
+use crate::net::block_list::BlockList;
 use crate::net::connection::Connection;
 use crate::net::local;
+use crate::net::options::{ConnectOptions, LookedUp};
 use crate::site::Site;
-use phaseloop::net::{TcpStream, lookup_host};
+use phaseloop::net::{TcpSocket, TcpStream, lookup_host};
 use phaseloop::phase;
 use phaseloop::task::next_tick;
 
@@ -55,6 +57,107 @@ async fn open_address(
         return Err(already());
     }
     opened(deferred(TcpStream::connect_at(address, site)).await)
+}
+
+/// Opens a connection with options.
+pub(super) async fn open_with(
+    address: Address,
+    options: ConnectOptions,
+    site: Site,
+    lookups: Rc<Cell<u32>>,
+) -> Result<Box<dyn Connection>, Error> {
+    let (host, port) = match address {
+        Address::Path(_) => return open(address, site, lookups).await,
+        Address::Socket(address) => {
+            tick(&lookups).await;
+            return open_from(&[address], &options, site).await;
+        }
+        Address::Host(host, port) => (host, port),
+        Address::Port(port) => ("localhost".to_owned(), port),
+    };
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        tick(&lookups).await;
+        return open_from(&[(ip, port).into()], &options, site).await;
+    }
+    let addresses = match &options.lookup {
+        Some(lookup) => looked_up(|done| lookup(&host, done)).await?,
+        None => {
+            let found = lookup_host((host.as_str(), port)).await;
+            let found = found.map_err(|error| Error::of_lookup(error, &host))?;
+            found.iter().map(SocketAddr::ip).collect()
+        }
+    };
+    let addresses: Vec<_> = addresses.into_iter().map(|ip| (ip, port).into()).collect();
+    if addresses.is_empty() {
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        return Err(Error::of_lookup(missing, &host));
+    }
+    open_from(&addresses, &options, site).await
+}
+
+/// Waits for the answer of a lookup.
+async fn looked_up(lookup: impl FnOnce(LookedUp)) -> Result<Vec<IpAddr>, Error> {
+    type Answer = (
+        Cell<Option<Result<Vec<IpAddr>, Error>>>,
+        Cell<Option<Waker>>,
+    );
+    let state: Rc<Answer> = Rc::default();
+    let answer = state.clone();
+    lookup(Box::new(move |result| {
+        answer.0.set(Some(result));
+        if let Some(waker) = answer.1.take() {
+            waker.wake();
+        }
+    }));
+    poll_fn(|cx| match state.0.take() {
+        Some(result) => Poll::Ready(result),
+        None => {
+            state.1.set(Some(cx.waker().clone()));
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// Connects to the first address that accepts, from the local address of the options.
+async fn open_from(
+    addresses: &[SocketAddr],
+    options: &ConnectOptions,
+    site: Site,
+) -> Result<Box<dyn Connection>, Error> {
+    let mut errors = Vec::new();
+    for &address in addresses {
+        let is_blocked = |list: &BlockList| list.check(address.ip());
+        if options.block_list.as_ref().is_some_and(is_blocked) {
+            let text = format!("IP({}) is blocked by net.BlockList", address.ip());
+            errors.push(Error::with_code("ERR_IP_BLOCKED", text));
+            continue;
+        }
+        match open_one_from(address, options, site).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => errors.push(error),
+        }
+    }
+    Err(Error::aggregate(errors))
+}
+
+async fn open_one_from(
+    address: SocketAddr,
+    options: &ConnectOptions,
+    site: Site,
+) -> Result<Box<dyn Connection>, Error> {
+    if options.local_address.is_none() && options.local_port == 0 {
+        return opened(deferred(TcpStream::connect_at(address, site)).await);
+    }
+    let (socket, any): (_, IpAddr) = match address.is_ipv4() {
+        true => (TcpSocket::new_v4(), Ipv4Addr::UNSPECIFIED.into()),
+        false => (TcpSocket::new_v6(), Ipv6Addr::UNSPECIFIED.into()),
+    };
+    let socket = socket.map_err(Error::of_connect)?;
+    let local = (options.local_address.unwrap_or(any), options.local_port).into();
+    let bound = socket.bind(local);
+    bound.map_err(|error| Error::of_local(error, local))?;
+    opened(deferred(socket.connect(address)).await)
 }
 
 /// The error of a connect of a socket that connects.

@@ -1,8 +1,10 @@
 //! The options of a socket, and its properties.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::{CONNECT, Socket};
+use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{Emitter, ListenerId};
 use crate::reason::throw;
@@ -64,11 +66,45 @@ impl Socket {
         self
     }
 
+    /// Sets whether the system probes the peer when the connection is idle, and after which time,
+    /// in whole seconds. A time below one second is the usual one of the system, two hours. It has
+    /// no effect on a local socket. JavaScript: `socket.setKeepAlive(enable, initialDelay)`.
+    pub fn set_keep_alive(&self, enable: bool, initial_delay: impl Into<Delay>) -> &Self {
+        let after = enable.then(|| keep_alive_after(initial_delay.into()));
+        self.inner.keep_alive.set(after);
+        if let Some(connection) = &*self.inner.slot.borrow() {
+            connection.set_keep_alive(after);
+        }
+        self
+    }
+
+    /// Returns the state of the connection: `"opening"`, `"open"`, `"readOnly"`, `"writeOnly"` or
+    /// `"closed"`. As in Node, a new socket is `"open"`. JavaScript: `socket.readyState`.
+    #[must_use]
+    pub fn ready_state(&self) -> &'static str {
+        if self.connecting() {
+            return "opening";
+        }
+        match (self.readable().is_readable(), self.writable().is_writable()) {
+            (true, true) => "open",
+            (true, false) => "readOnly",
+            (false, true) => "writeOnly",
+            (false, false) => "closed",
+        }
+    }
+
+    /// Returns whether the socket has no connection yet, or no longer. JavaScript:
+    /// `socket.pending`.
+    #[must_use]
+    pub fn pending(&self) -> bool {
+        !self.inner.is_open() || self.connecting()
+    }
+
     /// Ends the writing direction, and destroys the socket when all bytes are written. JavaScript:
     /// `socket.destroySoon()`.
     pub fn destroy_soon(&self) {
         if self.writable().is_writable() {
-            self.end();
+            self.end(());
         }
         if self.writable().finished() {
             return self.destroy(None);
@@ -215,3 +251,14 @@ impl Socket {
 }
 
 impl_ref!(Socket, "socket");
+
+/// The idle time that systems probe a connection after.
+const USUAL_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Returns the idle time for a delay of Node.
+pub(in crate::net) fn keep_alive_after(delay: Delay) -> Duration {
+    match u64::from(delay.as_millis()) / 1000 {
+        0 => USUAL_IDLE,
+        seconds => Duration::from_secs(seconds),
+    }
+}

@@ -86,6 +86,10 @@ impl Device<Vec<u8>> for Inner {
     /// Shuts down the writing direction in the pending phase, after all writes. libuv's
     /// `uv_shutdown` also completes there.
     fn end(self: Rc<Self>, done: Done) {
+        if !self.is_open() && !self.is_connecting() {
+            // Without a connection there is nothing to shut down.
+            return done.ok();
+        }
         let inner = self.clone();
         let shut_down = move || {
             in_callbacks(async move {

@@ -100,6 +100,8 @@ impl<T: 'static> ReadableBuilder<T> {
             length: Cell::new(0),
             ended: Cell::new(false),
             end_emitted: Cell::new(false),
+            end_scheduled: Cell::new(false),
+            unannounced_end: Cell::new(false),
             reading: Cell::new(false),
             sync: Cell::new(true),
             need_readable: Cell::new(false),

@@ -13,8 +13,8 @@ use phaseloop::task::next_tick;
 /// The size of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amount {
-    /// All buffered data.
-    All,
+    /// What is there: a chunk of bytes, or all buffered text.
+    Any,
     Exactly(usize),
 }
 
@@ -97,7 +97,15 @@ impl<T: 'static> State<T> {
             self.buffer.borrow_mut().push_back(rest);
         }
         if self.sync.get() {
-            self.emit_readable_later();
+            let is_observed = self.is_flowing()
+                || self.need_readable.get()
+                || self.base.emitter.listener_count(READABLE) > 0;
+            if is_observed {
+                self.emit_readable_later();
+            } else {
+                // A listener that is added later gets it. `read` and `resume` need it not.
+                self.unannounced_end.set(true);
+            }
         } else {
             self.need_readable.set(false);
             self.emitted_readable.set(true);
@@ -154,9 +162,11 @@ impl<T: 'static> State<T> {
             return 1;
         }
         match amount {
-            Amount::All => match self.buffer.borrow().front() {
-                // A flowing stream emits chunk by chunk; it does not join them.
-                Some(first) if self.is_flowing() => self.mode.get().size(first),
+            Amount::Any => match self.buffer.borrow().front() {
+                // Chunks of bytes are not joined, nor is the text of a flowing stream.
+                Some(first) if self.is_flowing() || self.encoding.get().is_none() => {
+                    self.mode.get().size(first)
+                }
                 _ => length,
             },
             Amount::Exactly(size) if size <= length => size,
@@ -187,6 +197,7 @@ impl<T: 'static> State<T> {
             }
         } else {
             self.emitted_readable.set(false);
+            self.unannounced_end.set(false);
         }
         let mut size = self.how_much(amount);
         if size == 0 && self.ended.get() {
@@ -319,13 +330,14 @@ impl<T: 'static> State<T> {
     }
 
     fn end_later(&self) {
-        if !self.end_emitted.get() {
+        if !self.end_emitted.get() && !self.end_scheduled.replace(true) {
             self.ended.set(true);
             self.tick(Self::emit_end);
         }
     }
 
     fn emit_end(&self) {
+        self.end_scheduled.set(false);
         let base = &self.base;
         let may_end = !base.is_errored() && !base.close_emitted.get() && !self.end_emitted.get();
         if !may_end || self.length.get() > 0 {
@@ -354,7 +366,8 @@ impl<T: 'static> State<T> {
 
     /// Calls the source on the next tick if the buffer has room.
     fn read_more(&self) {
-        if self.base.constructed.get() && !self.reading_more.replace(true) {
+        let may_read = self.base.constructed.get() && !self.reading.get();
+        if may_read && !self.reading_more.replace(true) {
             self.tick(|state| {
                 while !state.reading.get()
                     && !state.ended.get()
@@ -376,6 +389,9 @@ impl<T: 'static> State<T> {
     // Flow.
 
     pub(super) fn resume(&self) {
+        if self.base.destroyed.get() {
+            return;
+        }
         if !self.is_flowing() {
             self.flowing.set(Some(!self.readable_listening.get()));
             self.schedule_resume();
@@ -400,6 +416,9 @@ impl<T: 'static> State<T> {
     }
 
     pub(super) fn pause(&self) {
+        if self.base.destroyed.get() {
+            return;
+        }
         if self.flowing.get() != Some(false) {
             self.flowing.set(Some(false));
             self.base.emitter.emit(PAUSE, ());
@@ -408,7 +427,7 @@ impl<T: 'static> State<T> {
     }
 
     fn flow(&self) {
-        while self.is_flowing() && self.read(Amount::All).is_some() {}
+        while self.is_flowing() && self.read(Amount::Any).is_some() {}
     }
 }
 

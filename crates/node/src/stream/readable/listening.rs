@@ -7,7 +7,7 @@ use crate::stream::READABLE;
 
 /// A listener for chunks starts the flow; a listener for 'readable' stops it.
 impl<T: 'static> Watch for State<T> {
-    fn added(&self, name: &'static str) {
+    fn added(&self, name: &str) {
         let emitter = &self.base.emitter;
         if name == Readable::<T>::DATA.name() {
             self.data_listening.set(true);
@@ -25,14 +25,18 @@ impl<T: 'static> Watch for State<T> {
             self.flowing.set(Some(false));
             self.emitted_readable.set(false);
             if self.length.get() > 0 {
+                return self.emit_readable_later();
+            }
+            if self.unannounced_end.take() {
                 self.emit_readable_later();
-            } else if !self.reading.get() {
+            }
+            if !self.reading.get() {
                 self.tick(|state| drop(state.read(Amount::Exactly(0))));
             }
         }
     }
 
-    fn removed(&self, name: &'static str) {
+    fn removed(&self, name: &str) {
         let emitter = &self.base.emitter;
         if name == READABLE.name() {
             self.tick(Self::listen_anew);

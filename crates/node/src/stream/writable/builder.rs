@@ -24,7 +24,7 @@ use crate::stream::shared::{Options, impl_options};
 ///         .end(|done| done.ok())
 ///         .build();
 ///     assert!(sink.write("abc"));
-///     sink.end();
+///     sink.end(());
 /// });
 /// ```
 #[must_use = "a builder does nothing until `build`"]

@@ -1,8 +1,8 @@
 //! A message as the sink of its stream.
 
-use super::{HIGH_WATER_MARK, Sending};
+use super::Sending;
 use crate::error::Error;
-use crate::stream::{Callback, Sink};
+use crate::stream::{Callback, DRAIN, HIGH_WATER_MARK, Sink};
 
 impl Sink<Vec<u8>> for Sending {
     fn write(&self, chunk: Vec<u8>, callback: Option<Callback>) -> bool {
@@ -18,22 +18,28 @@ impl Sink<Vec<u8>> for Sending {
     }
 
     fn cork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().cork(),
-            None => self.corked.set(self.corked.get() + 1),
+        self.corked.set(self.corked.get() + 1);
+        if let Some(socket) = self.socket() {
+            socket.writable().cork();
         }
     }
 
     fn uncork(&self) {
-        match self.socket() {
-            Some(socket) => socket.writable().uncork(),
-            None => self.corked.set(self.corked.get().saturating_sub(1)),
+        // An uncork too many has no effect. In Node 26 it holds back what is written later.
+        let left = self.corked.get().saturating_sub(1);
+        self.corked.set(left);
+        let is_flushed = left == 0 && !self.gathered.borrow().is_empty() && self.write_gathered();
+        if let Some(socket) = self.socket() {
+            socket.writable().uncork();
+        }
+        if is_flushed && self.needs_drain.get() && self.length() == 0 {
+            self.needs_drain.set(false);
+            self.emitter().emit(DRAIN, ());
         }
     }
 
     fn corked(&self) -> usize {
-        let of_socket = self.socket().map_or(0, |socket| socket.writable().corked());
-        of_socket + self.corked.get()
+        self.corked.get()
     }
 
     fn ended(&self) -> bool {
@@ -41,7 +47,7 @@ impl Sink<Vec<u8>> for Sending {
     }
 
     fn finished(&self) -> bool {
-        self.ended.get() && self.length() == 0 && self.end_error.borrow().is_none()
+        self.is_finished.get()
     }
 
     fn need_drain(&self) -> bool {
@@ -50,7 +56,7 @@ impl Sink<Vec<u8>> for Sending {
 
     fn length(&self) -> usize {
         let of_socket = self.socket().map_or(0, |socket| socket.writable().length());
-        of_socket + self.kept_size.get()
+        of_socket + self.kept_size.get() + self.gathered_length()
     }
 
     fn high_water_mark(&self) -> usize {
@@ -61,6 +67,7 @@ impl Sink<Vec<u8>> for Sending {
     }
 
     fn destroy(&self, error: Option<Error>) {
+        self.drop_gathered();
         self.role.destroyed(self, error);
     }
 }

@@ -2,16 +2,19 @@
 
 use std::rc::Rc;
 
-use super::Sending;
+use super::{CRLF, HeadState, Sending};
 use crate::http::outgoing::SOCKET;
 use crate::net::Socket;
-use crate::stream::{DRAIN, PREFINISH, Writable};
+use crate::stream::{DRAIN, PREFINISH, Sink as _, Writable};
 
 impl Sending {
     /// Gives the message its socket: its turn in a pipeline, or the connection of a request.
     // H17, H18.
     pub(in crate::http) fn attach(&self, socket: Rc<Socket>) {
         self.socket.replace(Some(socket.clone()));
+        for _ in 0..self.corked.get() {
+            socket.writable().cork();
+        }
         self.has_turn.set(true);
         self.emitter().emit(SOCKET, &*socket);
     }
@@ -21,7 +24,9 @@ impl Sending {
         self.has_turn.set(false);
         if forgets {
             let socket = self.socket.take();
-            drop(socket);
+            if let Some(socket) = socket {
+                (0..self.corked.get()).for_each(|_| socket.writable().uncork());
+            }
         }
     }
 
@@ -34,17 +39,28 @@ impl Sending {
         let room = self.write_kept(&socket);
         if self.ended.get() {
             self.emitter().emit(PREFINISH, ());
-        } else if room == Some(true) && self.needs_drain.take() {
+        } else if room != Some(false) && self.needs_drain.take() {
             self.emitter().emit(DRAIN, ());
         }
+    }
+
+    /// Returns the size of the chunk that was gathered, with what it leaves with.
+    pub(super) fn gathered_length(&self) -> usize {
+        let size = self.gathered_size.get();
+        if size == 0 {
+            return 0;
+        }
+        let digits = format!("{size:x}").len();
+        let head = match &*self.head.borrow() {
+            HeadState::Fixed(bytes) => bytes.len(),
+            HeadState::Open | HeadState::Sent => 0,
+        };
+        head + digits + 2 * CRLF.len() + size
     }
 
     /// Writes what was kept. Returns whether the socket has room, or `None` if nothing was kept.
     pub(super) fn write_kept(&self, socket: &Socket) -> Option<bool> {
         let writable = socket.writable();
-        for _ in 0..self.corked.take() {
-            writable.cork();
-        }
         let kept = self.kept.take();
         if kept.is_empty() {
             return None;
@@ -62,7 +78,7 @@ impl Sending {
 
     /// Reports that the socket has drained.
     pub(in crate::http) fn socket_drained(&self) {
-        if !self.ended.get() && self.needs_drain.take() {
+        if !self.ended.get() && self.length() == 0 && self.needs_drain.take() {
             self.emitter().emit(DRAIN, ());
         }
     }
@@ -106,6 +122,24 @@ impl Sending {
         }
         self.finishes_closed.set(true);
         Writable::<Vec<u8>>::close_foreign_early(&self.base);
+    }
+
+    /// Emits 'close' of a response that was destroyed before its turn. It may still get its socket.
+    pub(in crate::http) fn close_before_turn(&self) {
+        if self.base.is_closed() {
+            return;
+        }
+        if self.is_abandoned.get() {
+            return self.emit_close();
+        }
+        Writable::<Vec<u8>>::close_foreign_early(&self.base);
+        self.finishes_closed.set(true);
+    }
+
+    /// The connection is closed, and the turn of this response never comes.
+    pub(in crate::http) fn lose_turn(&self) {
+        self.is_abandoned.set(true);
+        self.release_closed();
     }
 
     /// Releases the listeners of a request that has ended after its 'close'.
