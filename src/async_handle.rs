@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::asyncs::{AsyncState, Sent};
 use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// Runs a callback in the poll phase after one of its [senders](AsyncHandle::sender) has sent, from
@@ -76,9 +76,9 @@ impl AsyncHandle {
                     });
                 }
             });
-            loop_core.make_async(core.header.clone(), call)
+            loop_core.io.make_async(core.header.clone(), call)
         });
-        loop_core.add_async(&state);
+        loop_core.io.add_async(&state);
         loop_core.set_active(&core.header, true);
         Ok(Self {
             core,

@@ -24,9 +24,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::event_loop::EventLoop;
-use crate::event_loop::api::builder::Builder;
-use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::remote::Remote;
+use crate::runtime::builder::Builder;
+use crate::runtime::loop_handle::LoopHandle;
+use crate::runtime::remote::Remote;
 use crate::stderr;
 
 /// The time that a loop has to begin its report after its test has timed out. It is long, since the
@@ -41,6 +41,30 @@ const ANSWER: Duration = Duration::from_secs(30);
 #[track_caller]
 pub fn main<F: Future>(builder: Builder, future: F) -> F::Output {
     build(builder).block_on(future)
+}
+
+/// Runs `future` on loop 0 of a cluster until it completes. `None` is as many loops as the process
+/// may use processors.
+///
+/// # Panics
+///
+/// If a loop cannot be created.
+#[cfg(feature = "cluster")]
+#[track_caller]
+pub fn cluster<F: Future>(
+    loops: Option<usize>,
+    pin: bool,
+    builder: impl Fn() -> Builder + Send + Sync + 'static,
+    future: F,
+) -> F::Output {
+    let mut cluster = crate::cluster::Builder::new().pin(pin);
+    if let Some(loops) = loops {
+        cluster = cluster.loops(loops);
+    }
+    match cluster.each_loop(move |_, _| builder()).block_on(future) {
+        Ok(output) => output,
+        Err(error) => panic!("the loops cannot be created: {error}"),
+    }
 }
 
 /// Runs `future` until it completes and nothing keeps the loop alive.
@@ -152,6 +176,7 @@ macro_rules! gates {
 
 gates! {
     __with_test_util, feature = "test-util", "`test-util`";
+    __with_cluster, feature = "cluster", "`cluster`";
     __with_probe, feature = "probe", "`probe`";
     __with_tracing, feature = "tracing", "`tracing`";
     __with_signal, feature = "signal", "`signal`";

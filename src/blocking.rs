@@ -24,11 +24,11 @@ use self::home::Home;
 use self::job::Job;
 pub use self::queued::QueuedWork;
 use crate::error::Error;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::{JobKey, Purpose};
 use crate::executor::join::{Awaited, JoinHandle};
 use crate::pool::Class;
 use crate::raw::bound::Bound;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// Runs a closure that blocks or computes for a long time on the thread pool.

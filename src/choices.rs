@@ -7,6 +7,8 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
+use crate::error::debug_as_display;
+
 /// What a shuffled loop asks about. Each kind is something that libuv leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -292,7 +294,7 @@ impl fmt::Display for Pick {
 }
 
 /// The error of a text that is no [`Pick`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ParsePickError {
     text: String,
 }
@@ -306,6 +308,8 @@ impl fmt::Display for ParsePickError {
         )
     }
 }
+
+debug_as_display!(ParsePickError { text });
 
 impl std::error::Error for ParsePickError {}
 

@@ -200,7 +200,7 @@ impl<T: 'static> Variable<T> {
     fn frame_with(&'static self, value: T) -> Frame {
         use_contexts();
         log_value::<T>();
-        Frame::current().with(self.key(), Rc::new(value), None)
+        Frame::current().with(self.key(), Rc::new(value))
     }
 }
 
@@ -270,7 +270,7 @@ impl Snapshot {
     )]
     pub fn new() -> Self {
         Self {
-            frame: Frame::captured(),
+            frame: Frame::current(),
         }
     }
 

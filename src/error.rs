@@ -1,5 +1,24 @@
 //! Errors of the loop itself. OS errors stay [`io::Error`](std::io::Error)s.
 
+/// Implements `Debug` for an error: the text of `Display`, which `unwrap` and a `main` that returns
+/// the error print; with `{:#?}` the fields.
+macro_rules! debug_as_display {
+    ($error:ident { $($field:ident),* }) => {
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                if f.alternate() {
+                    f.debug_struct(stringify!($error))
+                        $(.field(stringify!($field), &self.$field))*
+                        .finish()
+                } else {
+                    ::std::fmt::Display::fmt(self, f)
+                }
+            }
+        }
+    };
+}
+pub(crate) use debug_as_display;
+
 pub(crate) mod kinds;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub(crate) mod os;
@@ -112,12 +131,6 @@ impl fmt::Display for Error {
     }
 }
 
-/// Prints the reason and the text of [`Display`](fmt::Display), since a `main` that returns the
-/// error prints this.
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {self}", self.kind)
-    }
-}
+debug_as_display!(Error { kind, pending });
 
 impl std::error::Error for Error {}

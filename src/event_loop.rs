@@ -11,8 +11,8 @@
 //! a program sees has not changed. A phase runs in the file of its structure: `run_timers` in
 //! `phases/timers.rs`, `run_closing` in `phases/closing.rs`, idle, prepare and check (`run_hooks`)
 //! in `phases/hooks.rs`, `run_poll` in `io/poll_phase.rs`. It hands each callback to `dispatch.rs`,
-//! which runs it and then asks the executor to drain the lanes. `api/` holds what users see of a
-//! loop. The state of a loop has four parts; `core.rs` lists them.
+//! which runs it and then asks the executor to drain the lanes. What users hold of a loop is a
+//! layer above (`src/runtime.rs`). The state of a loop has four parts; `core.rs` lists them.
 //!
 //! A new phase needs a variant of [`Phase`] with its name (`phase_order.rs`), a structure in
 //! `phases/`, a field in `Phases` with its places in `queue` and `clear_queues`
@@ -60,22 +60,28 @@
 //!   a test that shuffles orders (`wait.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).
+//! - **Observer**: what a loop reports to: recorder, watchdog, log, one of the user
+//!   (`probe/observer.rs`).
+//! - **Activity**: one piece of user code that an observer sees the begin and the end of: the body
+//!   of a callback, a poll, a tick, a microtask closure. Its **origin** is the line and the kind of
+//!   handle that it comes from.
+//! - **Watched**: said of a loop while a bit of its switch is set that concerns the place in
+//!   question (`probe/switch.rs`). The place then leaves the plain path for its **twin**.
 //! - **Extension**: the layer above that implements Node's API; the loop keeps its state
 //!   (`extension.rs`).
 //! - **Site**: the line of the program that created a handle, task or job; reports name it.
 //! - **Rule R…, N…**: an entry of `tests/LIBUV.md` or `crates/node/tests/NODE.md`.
 
-pub(crate) mod api;
 pub(crate) mod core;
 pub(crate) mod current;
-mod dispatch;
+pub(crate) mod dispatch;
 pub(crate) mod extension;
-mod fork;
+mod foreign_wakers;
+mod host;
 pub(crate) mod io;
 pub(crate) mod ledger;
 mod metrics;
 pub(crate) mod phases;
-pub(crate) mod report;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
 pub(crate) mod wait;
@@ -84,10 +90,6 @@ mod watched;
 use std::rc::Rc;
 use std::time::Duration;
 
-use self::api::builder::Builder;
-use self::api::embed::BackendFd;
-use self::api::loop_handle::LoopHandle;
-use self::api::remote::Remote;
 use self::core::Core;
 use crate::clock::nanoseconds;
 use crate::phase_order::Phase;
@@ -143,14 +145,14 @@ enum MaxWait {
 /// loop.
 ///
 /// Dropping the loop drops its tasks (their [`JoinHandle`](crate::JoinHandle)s report them as
-/// cancelled), callbacks and queued closures. Handles, wakers and [`Remote`]s may outlive the loop:
-/// their methods then have no effect or return an error.
+/// cancelled), callbacks and queued closures. Handles, wakers and [`Remote`](crate::Remote)s may
+/// outlive the loop: their methods then have no effect or return an error.
 ///
 /// # After `fork`
 ///
 /// A child after `fork` without `exec` shares the kernel objects of the loop with its parent. The
 /// child may drop the loop without an effect on the parent. To run the loop in the child, call
-/// [`LoopHandle::reinit_after_fork`] first.
+/// [`LoopHandle::reinit_after_fork`](crate::LoopHandle::reinit_after_fork) first.
 ///
 /// # Examples
 ///
@@ -168,36 +170,14 @@ enum MaxWait {
 /// # }
 /// ```
 pub struct EventLoop {
-    core: Bound<Rc<Core>>,
+    pub(crate) core: Bound<Rc<Core>>,
 }
 
 impl EventLoop {
-    /// Creates a loop with the default options.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
-    /// descriptors left.
-    pub fn new() -> std::io::Result<Self> {
-        Builder::new().build()
-    }
-
     pub(crate) fn from_core(core: Rc<Core>) -> Self {
         Self {
             core: Bound::new(core),
         }
-    }
-
-    /// Returns a handle to the loop for its owner thread.
-    #[must_use]
-    pub fn handle(&self) -> LoopHandle {
-        LoopHandle::from_core(self.core.clone())
-    }
-
-    /// Returns a handle to the loop for other threads.
-    #[must_use]
-    pub fn remote(&self) -> Remote {
-        Remote::new(self.core.shared().clone())
     }
 
     /// Calls `f` with this loop as the current loop of the thread, so that [`spawn`](crate::spawn),
@@ -243,16 +223,6 @@ impl EventLoop {
     pub fn turn(&mut self, max_wait: Option<Duration>) -> std::io::Result<bool> {
         self.core.run_turn(max_wait)
     }
-
-    /// Returns the descriptor that becomes readable when the poll phase has something to do.
-    ///
-    /// Unlike that of [`backend`](Self::backend), it says nothing of timers and of what was queued
-    /// outside of a turn: a host that waits for it waits for at most
-    /// [`next_timeout`](LoopHandle::next_timeout).
-    #[must_use]
-    pub fn backend_fd(&self) -> BackendFd<'_> {
-        self.core.io.backend_fd()
-    }
 }
 
 impl Core {
@@ -261,14 +231,14 @@ impl Core {
     #[inline(never)]
     fn make_turns(&self, mode: RunMode, until: Option<u64>, goes_on: bool) -> std::io::Result<()> {
         loop {
-            if self.modes().is_unwatched() {
-                self.turn::<false>(mode, until)?;
-            } else {
-                self.probe().begin_turn(self.clock());
+            if self.probe().has(Mode::TURN) {
+                self.probe().begin_turn(self.clock().now());
                 let done = self.turn::<true>(mode, until);
-                self.probe()
-                    .end_turn(self.clock(), self.executor.task_count());
+                let (now, tasks) = (self.clock().now(), self.executor.task_count());
+                self.probe().end_turn(now, tasks);
                 done?;
+            } else {
+                self.turn::<false>(mode, until)?;
             }
             if !goes_on || !self.is_alive() || self.stop.get() {
                 return Ok(());
@@ -276,7 +246,7 @@ impl Core {
         }
     }
 
-    /// Runs one turn, phase by phase. The observer receives the phases of a watched turn.
+    /// Runs one turn, phase by phase. The observers receive the phases of a watched turn.
     // Rule R21. The parameter and the shortcuts before and after the poll phase save 60 to 80
     // instructions of a turn.
     #[inline(always)]
@@ -294,7 +264,7 @@ impl Core {
         self.turns.set(self.turns.get() + 1);
         self.in_phase::<WATCHED, _>(Phase::Poll, || self.run_poll(wait))?;
         // Most turns have nothing to do after the wait either.
-        if self.modes().is_plain() && !self.phases.has_after_poll() {
+        if !self.probe().has(Mode::PHASES) && !self.phases.has_after_poll() {
             self.clock().leave_behind();
             return Ok(());
         }
@@ -306,7 +276,6 @@ impl Core {
             }
             self.in_phase::<WATCHED, _>(Phase::Pending, || self.run_queue(Phase::Pending));
         }
-        self.run_interrupted_lanes();
         self.in_phase::<WATCHED, _>(Phase::Check, || self.run_hooks(Phase::Check));
         self.in_phase::<WATCHED, _>(Phase::Closing, || self.run_closing());
         self.in_phase::<WATCHED, _>(Phase::Timers, || self.run_timers());
@@ -325,11 +294,10 @@ impl Core {
         can_sleep
     }
 
-    /// Runs a phase. The observer of a watched turn, if there is one, receives its begin and end.
+    /// Runs a phase. The observers of a watched turn receive its begin and end.
     #[inline(always)]
     fn in_phase<const WATCHED: bool, R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
-        let is_observed = WATCHED && self.modes().has(Mode::OBSERVED);
-        let _span = is_observed.then(|| self.probe().phase(phase));
+        let _span = WATCHED.then(|| self.probe().phase(phase));
         run()
     }
 
@@ -384,15 +352,5 @@ impl Core {
         self.was_interrupted
             .set(self.was_interrupted.get() && !runs);
         runs
-    }
-}
-
-impl std::fmt::Debug for EventLoop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventLoop")
-            .field("alive", &self.core.is_alive())
-            .field("tasks", &self.core.executor.task_count())
-            .field("handles", &self.core.ledger.handle_count())
-            .finish_non_exhaustive()
     }
 }

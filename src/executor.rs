@@ -27,6 +27,7 @@ mod main_future;
 pub(crate) mod message;
 pub(crate) mod notes;
 pub(crate) mod pace;
+pub(crate) mod primitives;
 pub(crate) mod registry;
 mod self_wakes;
 pub(crate) mod shared;
@@ -48,8 +49,8 @@ use self::registry::{Registry, TaskState};
 use self::self_wakes::SelfWakes;
 use self::shared::{Runnable, Shared};
 use crate::clock::Clock;
-use crate::probe::{Modes, Probe, Sinks};
-use crate::raw::call::{Call, Note};
+use crate::probe::{Mode, Probe, Sinks};
+use crate::raw::call::Call;
 use crate::raw::scoped::ScopedCall;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
@@ -88,15 +89,12 @@ pub(crate) struct Executor {
     is_draining: Cell<bool>,
     /// The loop was dropped: no task starts any more.
     is_closed: Cell<bool>,
-    /// What watches the loop.
-    modes: Modes,
     clock: Clock,
     /// What reports have to know of waits.
     notes: WaitNotes,
     contexts: Contexts,
+    /// What watches the loop.
     probe: Probe,
-    /// The kind of the notes before ticks; see [`push_noted_tick`](Self::push_noted_tick).
-    tick_note: &'static Note,
     /// The task that was woken while [`Mode::KEPT`](crate::probe::Mode::KEPT) was set.
     #[cfg(feature = "stacks")]
     kept: Cell<Option<Runnable>>,
@@ -138,14 +136,10 @@ impl Executor {
         lane_budget: u64,
         clock: Clock,
         sinks: Sinks,
-        tick_note: &'static Note,
     ) -> Self {
-        let modes = Modes::default();
         Self {
-            probe: Probe::new(sinks, &modes, &clock),
-            modes,
+            probe: sinks.attach(&clock),
             clock,
-            tick_note,
             shared,
             lanes: Lanes::new(),
             tasks,
@@ -168,17 +162,13 @@ impl Executor {
         }
     }
 
-    /// Returns the switch of what watches the loop.
-    #[inline(always)]
-    pub(crate) fn modes(&self) -> &Modes {
-        &self.modes
-    }
-
     #[inline(always)]
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 
+    /// Returns what watches the loop; see `probe/switch.rs`.
+    #[inline]
     pub(crate) fn probe(&self) -> &Probe {
         &self.probe
     }
@@ -222,7 +212,7 @@ impl Executor {
     /// Queues a woken task, or returns it if the lane must grow first.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, runnable: Runnable) -> Result<(), Runnable> {
-        if !self.modes.is_unwatched() {
+        if self.probe.has(Mode::WAKE) {
             self.push_task_watched(runnable);
             return Ok(());
         }
@@ -250,7 +240,7 @@ impl Executor {
     /// Queues a task that has woken itself, or returns it if the lane must grow first.
     #[inline(always)]
     pub(crate) fn try_push_again(&self, runnable: Runnable) -> Result<(), Runnable> {
-        if !self.modes.is_unwatched() {
+        if self.probe.has(Mode::WAKE) {
             self.push_task_watched(runnable);
             return Ok(());
         }
@@ -311,9 +301,6 @@ impl Executor {
         if !self.lanes.has_ticks() {
             return budget;
         }
-        if !self.modes.is_unwatched() {
-            return self.run_ticks_watched(budget);
-        }
         while budget > 0 {
             let Some(tick) = self.lanes.pop_tick() else {
                 break;
@@ -371,7 +358,7 @@ impl Executor {
         self.polled.set(slot);
         // Each poll has a budget of its own; a task that used its up waits for the poll phase.
         budget::begin_poll();
-        if !self.modes.has_plain_polls() {
+        if self.probe.has(Mode::POLL) {
             return self.run_task_watched(runnable);
         }
         self.run_or_drop_plainly(runnable);

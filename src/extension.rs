@@ -2,10 +2,15 @@
 //!
 //! It is hidden and promises nothing to others: the two crates are released together.
 
+mod reach;
+mod timer;
+
+pub use self::reach::{Loop, WeakLoop};
+pub use self::timer::SharedTimer;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use crate::error::os::About;
 pub use crate::event_loop::current::{hop, note_wait, note_waker};
-pub use crate::event_loop::extension::{Due, Extension, Loop, SharedTimer, Waiting, WeakLoop};
+pub use crate::event_loop::extension::{Due, Extension, Waiting};
 pub use crate::executor::join::panic_message;
 pub use crate::executor::notes::{
     Combined, Key as WaitKey, NamedWait, NamedWaits, Source, WaitNote,
@@ -16,7 +21,7 @@ pub use crate::raw::call::Call;
 pub use crate::raw::nesting::{call_nested, drop_flat};
 pub use crate::raw::task::Payload;
 pub use crate::raw::thread_bound::ThreadBound;
-pub use crate::raw::unwind::{discard, quietly};
+pub use crate::raw::unwind::{discard, ignore_panic};
 pub use crate::sys::errno::{cancelled, name as errno_name};
 #[cfg(all(unix, feature = "process"))]
 pub use crate::sys::process::inherited::Inherited;
@@ -61,7 +66,7 @@ pub mod files {
 pub mod frame {
     pub use crate::event_loop::current::{log_value, use_contexts};
     pub use crate::frame::{
-        Frame, Key, Switch, Tracker, Work, carry, is_plain, is_tracked, is_used, set_tracker,
+        Frame, Key, Tracker, Work, carry, is_plain, is_tracked, is_used, set_tracker,
         without_context,
     };
 }

@@ -25,7 +25,7 @@ use std::rc::Rc;
 
 pub(crate) use self::framed::Framed;
 use crate::raw::call::Call;
-use crate::raw::unwind::{Steps, quietly};
+use crate::raw::unwind::{Steps, ignore_panic};
 
 /// The kind of a closure in the microtask lane, for a tracker.
 pub(crate) const MICROTASK: &str = "Microtask";
@@ -44,11 +44,11 @@ struct Current(RefCell<Frame>);
 impl Drop for Current {
     fn drop(&mut self) {
         // A panic would end the process.
-        quietly(|| drop(self.0.take()));
+        ignore_panic(|| drop(self.0.take()));
     }
 }
 
-/// What is told of each [`Capture`] with values: its kind, and the number of values.
+/// Called with the kind and the number of values of each [`Capture`] that has values.
 pub(crate) type OnCapture = fn(&'static str, usize);
 
 /// The current frame is not empty.
@@ -57,10 +57,8 @@ const FILLED: u8 = 1;
 const TRACKED: u8 = 2;
 /// A frame or a tracker was set on this thread.
 const USED: u8 = 4;
-/// A value with a switch was set on this thread.
-const SWITCHED: u8 = 8;
 
-/// Returns whether what is queued now needs nothing of its surroundings.
+/// Returns whether what is queued now needs no context.
 #[inline(always)]
 pub fn is_plain() -> bool {
     STATE.get() & (FILLED | TRACKED) == 0
@@ -95,15 +93,11 @@ pub enum Key {
 #[derive(Clone)]
 struct Entry {
     key: Key,
-    value: Rc<dyn Any>,
-    /// Whether the value goes along with what is queued. Without a switch it does.
-    switch: Option<Switch>,
+    /// `None` if the value was removed from the frame.
+    value: RefCell<Option<Rc<dyn Any>>>,
 }
 
-/// Whether the values of a variable go along with what is queued.
-pub type Switch = Rc<Cell<bool>>;
-
-/// The values of all variables that have one. A clone is cheap.
+/// The values of all variables that have one. A clone is cheap, and the same frame.
 #[derive(Clone, Default)]
 pub struct Frame(Option<Rc<Vec<Entry>>>);
 
@@ -136,22 +130,9 @@ impl Frame {
             .unwrap_or_default()
     }
 
-    /// Returns the frame for what is queued now: the current one, without what is switched off.
-    pub fn captured() -> Self {
-        let current = Self::current();
-        if STATE.get() & SWITCHED == 0 {
-            return current;
-        }
-        let is_on = |entry: &Entry| entry.switch.as_ref().is_none_or(|switch| switch.get());
-        if current.entries().iter().all(is_on) {
-            return current;
-        }
-        current.filtered(is_on)
-    }
-
     /// Returns the frame for what is queued now, and reports a frame with values to the debug log.
     pub fn captured_as(kind: &'static str) -> Self {
-        let frame = Self::captured();
+        let frame = Self::current();
         if let (Some(report), false) = (ON_CAPTURE.get(), frame.is_empty()) {
             report(kind, frame.len());
         }
@@ -166,17 +147,15 @@ impl Frame {
     /// Returns the value of a variable.
     pub(crate) fn get(&self, key: Key) -> Option<Rc<dyn Any>> {
         let entry = self.entries().iter().find(|entry| entry.key == key)?;
-        Some(entry.value.clone())
+        entry.value.borrow().clone()
     }
 
     /// Returns this frame with another value of a variable.
     #[inline]
-    pub fn with(&self, key: Key, value: Rc<dyn Any>, switch: Option<Switch>) -> Self {
-        if switch.is_some() {
-            STATE.set(STATE.get() | SWITCHED);
-        }
+    pub fn with(&self, key: Key, value: Rc<dyn Any>) -> Self {
         let others = self.entries().iter().filter(|entry| entry.key != key);
-        let new = Entry { key, value, switch };
+        let value = RefCell::new(Some(value));
+        let new = Entry { key, value };
         Self(Some(Rc::new(others.cloned().chain([new]).collect())))
     }
 
@@ -185,20 +164,12 @@ impl Frame {
         self.filtered(|entry| entry.key != key)
     }
 
-    /// Returns this frame with the value that a variable has in another.
-    pub fn with_value_of(&self, key: Key, other: &Self) -> Self {
-        match other.entries().iter().find(|entry| entry.key == key) {
-            Some(entry) => self.with(key, entry.value.clone(), entry.switch.clone()),
-            None => self.without(key),
-        }
-    }
-
-    /// Returns whether both are one frame.
-    pub fn is(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Some(one), Some(two)) => Rc::ptr_eq(one, two),
-            (one, two) => one.is_none() && two.is_none(),
-        }
+    /// Removes the value of a variable from this frame, wherever it is in use. Frames that were
+    /// made of it keep the value.
+    pub fn remove(&self, key: Key) {
+        let entry = self.entries().iter().find(|entry| entry.key == key);
+        let value = entry.and_then(|entry| entry.value.take());
+        drop(value);
     }
 
     fn filtered(&self, stays: impl Fn(&Entry) -> bool) -> Self {
@@ -217,10 +188,6 @@ impl Frame {
     }
 
     /// Returns the number of variables that have a value.
-    #[cfg_attr(
-        not(feature = "probe"),
-        allow(dead_code, reason = "called by the debug log only")
-    )]
     pub(crate) fn len(&self) -> usize {
         self.entries().len()
     }
@@ -350,16 +317,13 @@ pub(crate) fn call_as<R>(work: Option<&dyn Work>, f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Sets what is told of the captures of this thread.
-#[cfg_attr(
-    not(feature = "probe"),
-    allow(dead_code, reason = "called by the debug log only")
-)]
-pub(crate) fn on_capture(tell: Option<OnCapture>) {
-    ON_CAPTURE.set(tell);
+/// Sets the function that is called for the captures of this thread.
+#[cfg(feature = "probe")]
+pub(crate) fn on_capture(log: Option<OnCapture>) {
+    ON_CAPTURE.set(log);
 }
 
-/// The surroundings of a registration, for the calls that follow from it.
+/// The context of a registration, for the calls that follow from it.
 #[derive(Default)]
 pub(crate) struct Capture {
     pub(crate) frame: Frame,
@@ -386,7 +350,7 @@ impl Capture {
         }
     }
 
-    /// Calls `f` in these surroundings, and restores those before. A panic does not restore them:
+    /// Calls `f` in this context, and restores the one before. A panic does not restore it:
     /// its handler runs in them, and the loop sets the frame of the next call.
     pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         let before = self.frame.clone().enter();
@@ -395,14 +359,18 @@ impl Capture {
         value
     }
 
-    /// Calls `f` as [`run`](Self::run) does. A panic leaves the surroundings before its handler is
-    /// called.
+    /// Calls `f` as [`run`](Self::run) does. A panic ends the work before its handler is called,
+    /// which runs in the frame.
     // Rule O10: in Node, V8 reports the error of a microtask outside of all callbacks.
-    fn run_apart<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.frame.clone().run(|| match &self.work {
+    fn run_outside<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.frame.clone().enter();
+        // What `f` enters ends with it.
+        let value = self.frame.clone().run(|| match &self.work {
             Some(work) => through(|f| work.call_inside(f), f),
             None => f(),
-        })
+        });
+        drop(before.enter());
+        value
     }
 }
 
@@ -420,7 +388,7 @@ pub fn without_context<R>(f: impl FnOnce() -> R) -> R {
     Frame::default().run(f)
 }
 
-/// Lets a queued closure run in the current surroundings.
+/// Captures the current context for a queued closure.
 #[inline(always)]
 pub fn carry(kind: &'static str, call: Call) -> Call {
     if is_plain() {
@@ -434,12 +402,12 @@ pub fn carry(kind: &'static str, call: Call) -> Call {
 fn carry_along(kind: &'static str, call: Call) -> Call {
     let capture = Capture::of(kind);
     if kind == MICROTASK {
-        return Call::new(move || capture.run_apart(|| call.call()));
+        return Call::new(move || capture.run_outside(|| call.call()));
     }
     Call::new(move || capture.run(|| call.call()))
 }
 
-/// Lets a boxed closure run in the current surroundings.
+/// Captures the current context for a boxed closure.
 pub(crate) fn carry_once(kind: &'static str, call: Box<dyn FnOnce()>) -> Box<dyn FnOnce()> {
     match Capture::new(kind) {
         None => call,
@@ -447,7 +415,7 @@ pub(crate) fn carry_once(kind: &'static str, call: Box<dyn FnOnce()>) -> Box<dyn
     }
 }
 
-/// Lets each call of a callback run in the current surroundings.
+/// Captures the current context for each call of a callback.
 pub(crate) fn carry_all(kind: &'static str, mut callback: Box<dyn FnMut()>) -> Box<dyn FnMut()> {
     match Capture::new(kind) {
         None => callback,

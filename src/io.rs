@@ -48,6 +48,8 @@ pub use copy::{copy, copy_both_ways};
 pub use interest::{Interest, Ready};
 pub use pipe::{PipeReader, PipeWriter, pipe};
 pub use poll_handle::PollHandle;
+#[cfg(feature = "net")]
+pub(crate) use source::Moving;
 pub use source::Source;
 pub use split::{Duplex, OwnedReadHalf, OwnedWriteHalf, ReuniteError, split};
 pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};

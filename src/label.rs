@@ -1,5 +1,5 @@
-//! What reports call a thing of the loop: by the name of its type, and by what tells it apart from
-//! others of the type.
+//! What reports call a thing of the loop: by the name of its type, and by what distinguishes it
+//! from others of the type.
 
 use std::fmt;
 
@@ -31,20 +31,18 @@ impl fmt::Display for Label {
     }
 }
 
-/// What is known of a descriptor besides what the kernel tells.
+/// What is known of a descriptor besides what the kernel reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The program made it, or passed it in.
     #[default]
     Unknown,
     /// A listener accepted it.
-    #[allow(dead_code, reason = "without sockets there is none")]
     Accepted,
     /// It was connected to its peer from here.
-    #[allow(dead_code, reason = "without sockets there is none")]
     Connected,
     /// It connects two processes that exchange messages.
-    #[allow(dead_code, reason = "only children have channels")]
+    #[cfg(feature = "process")]
     Channel,
     Stdin,
     Stdout,
@@ -52,10 +50,11 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Returns the name that users have for the descriptor, if its type alone does not tell.
+    /// Returns the name that users have for the descriptor, if its type alone does not say.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Unknown | Self::Accepted | Self::Connected => None,
+            #[cfg(feature = "process")]
             Self::Channel => Some("channel"),
             Self::Stdin => Some("stdin"),
             Self::Stdout => Some("stdout"),

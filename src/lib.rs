@@ -46,6 +46,7 @@
 //! | future or call | its task wakes in |
 //! |---|---|
 //! | [`spawn`], a wake on the owner thread, [`task::yield_microtask`] | the microtask lane |
+//! | the locks and channels of [`sync`] | the microtask lane |
 //! | [`task::yield_now`] | poll, after its I/O |
 //! | a wake from another thread, [`Remote`], [`AsyncHandle`] | poll |
 //! | [`time::sleep`], [`time::timeout`], [`time::interval`], [`time::Timer`] | timers |
@@ -61,6 +62,8 @@
 //! - [`task`]: join handles, [`JoinSet`](task::JoinSet), yielding, names.
 //! - [`time`]: sleeps, time-outs, intervals, libuv's timers, and a clock that tests pause and
 //!   advance.
+//! - [`sync`]: locks and channels, in order, whose waits are in the report of the loop;
+//!   [`select!`], [`join!`] and [`try_join!`].
 //! - [`context`]: values that follow a request through the tasks and callbacks it starts.
 //! - [`phase`]: hooks that run in every turn, futures that wait for a phase.
 //! - [`net`], [`fs`], [`process`], [`signal`], [`io`]: the operating system on the loop. [`io`] and
@@ -70,8 +73,8 @@
 //! - [`tokio`](mod@tokio): tokio's crates, such as reqwest, sqlx and `axum::serve`, on the loop's
 //!   thread.
 //! - [`os`], [`tty`]: the machine and its terminals.
-//! - [`observe`]: how busy a loop is, how late its timers are, and who made them late.
-//! - [`probe`]: an observer of phases, callbacks and task polls.
+//! - [`observe`]: how busy a loop is, how late its timers are, and who made them late; observers of
+//!   phases, callbacks and task polls.
 //! - [`shuffle`], [`sim`]: for tests, the orders that a loop may meet, by seed, and a network in
 //!   memory.
 //! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates),
@@ -100,15 +103,16 @@
 //!
 //! # Features
 //!
-//! `fs`, `macros`, `net`, `process` and `signal` are on by default. `hyper`, `hyper-client`, `os`,
-//! `probe`, `stacks`, `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing` and `tty` add what
-//! their names say; each item shows the feature it needs.
+//! `fs`, `macros`, `net`, `process` and `signal` are on by default. `cluster`, `hyper`,
+//! `hyper-client`, `os`, `probe`, `stacks`, `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing`
+//! and `tty` add what their names say; each item shows the feature it needs.
 //!
 //! The crate `phaseloop-node` has Node's modules in Node's order, on this loop.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
         unix,
+        feature = "cluster",
         feature = "fs",
         feature = "hyper",
         feature = "hyper-client",
@@ -138,20 +142,22 @@ mod histogram;
 mod keeper;
 mod kinds;
 mod label;
+#[doc(hidden)]
+pub mod macros;
 mod numbered;
 mod phase_order;
 mod raw;
 mod site;
 mod sorted;
 mod task_info;
+mod wait_list;
+mod waker_slot;
 
+mod metrics;
 mod sys;
 
 mod clock;
-#[cfg(not(feature = "probe"))]
 mod probe;
-#[cfg(feature = "probe")]
-pub mod probe;
 #[cfg(feature = "test-util")]
 mod wire;
 
@@ -159,6 +165,11 @@ mod executor;
 pub mod pool;
 
 mod event_loop;
+
+mod report;
+mod wait;
+
+mod runtime;
 
 mod async_handle;
 #[cfg(feature = "macros")]
@@ -170,19 +181,26 @@ pub mod io;
 mod local;
 pub mod phase;
 pub mod stream;
+pub mod sync;
 pub mod task;
 pub mod time;
 
-/// What a loop tells of itself: its figures, and what its recorder kept.
+/// Observation: the figures of a loop, the trait [`Observer`](observe::Observer) for what it does,
+/// and the observers of the feature `probe`: recorder and watchdog.
 pub mod observe {
-    pub use crate::event_loop::api::metrics::{Delay, Metrics, Utilization};
     pub use crate::histogram::Histogram;
+    pub use crate::metrics::{Delay, Metrics, Utilization};
+    pub use crate::probe::{
+        Activity, Area, Body, BusyPeriod, Flush, Observer, Waited, Wake, Wants,
+    };
     #[cfg(feature = "probe")]
     pub use crate::probe::{
         Blame, Culprit, Record, Recorder, SlowPeriod, Stall, Subject, Suspect, Watchdog, What,
     };
 }
 
+#[cfg(feature = "cluster")]
+pub mod cluster;
 #[cfg(feature = "fs")]
 pub mod fs;
 #[cfg(feature = "net")]
@@ -274,22 +292,22 @@ pub use blocking::{QueuedWork, spawn_blocking, spawn_blocking_as};
 pub use error::Error;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use error::{OsError, os_error};
-pub use event_loop::api::any_handle::AnyHandle;
-pub use event_loop::api::block_on::{block_on, run};
-pub use event_loop::api::builder::Builder;
-pub use event_loop::api::embed::{Backend, BackendFd, NextWait};
-pub use event_loop::api::handle::{Close, Handle, HandleInfo};
-pub use event_loop::api::loop_handle::LoopHandle;
-pub use event_loop::api::phase_call::Immediate;
-pub use event_loop::api::remote::{Remote, RemoteJoinHandle};
-pub use event_loop::report::Report;
-pub use event_loop::report::tree::TaskTree;
-pub use event_loop::shutdown::Busy;
 pub use event_loop::{EventLoop, RunMode};
 pub use executor::shared::UnhandledPanic;
 pub use keeper::Keeper;
 pub use local::Local;
 pub use raw::bound::StaysOnLoopThread;
+pub use report::Report;
+pub use report::tree::TaskTree;
+pub use runtime::any_handle::AnyHandle;
+pub use runtime::block_on::{block_on, run};
+pub use runtime::builder::Builder;
+pub use runtime::embed::{Backend, BackendFd, NextWait};
+pub use runtime::event_loop::Busy;
+pub use runtime::handle::{Close, Handle, HandleInfo};
+pub use runtime::loop_handle::LoopHandle;
+pub use runtime::phase_call::Immediate;
+pub use runtime::remote::{Remote, RemoteJoinHandle};
 pub use task::{JoinHandle, next_tick, queue_microtask, set_immediate, spawn};
 
 /// Compiles and runs the programs of the README.

@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use futures::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
-use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::remote::Remote;
 use crate::raw::thread_bound::ThreadBound;
+use crate::runtime::loop_handle::LoopHandle;
+use crate::runtime::remote::Remote;
 use crate::site::Site;
 
 /// A value that is `Send + Sync` for the type system, and is used on its own thread only.

@@ -40,6 +40,8 @@ mod address;
 #[macro_use]
 mod datagrams;
 #[macro_use]
+mod detached;
+#[macro_use]
 mod duplex;
 mod idna;
 #[cfg(feature = "test-util")]
@@ -57,6 +59,7 @@ mod unix;
 pub mod windows;
 
 pub use address::{ToAddresses, lookup_addr, lookup_host};
+pub use detached::Detached;
 pub use place::{Conn, Packets};
 pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use udp::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, UdpOptions, UdpSocket};

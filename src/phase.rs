@@ -21,10 +21,10 @@ pub use awaited::{
 };
 pub use hook::{Check, Hook, HookPhase, Idle, Prepare};
 
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 
-pub use crate::event_loop::api::phase_call::PhaseCall;
 pub use crate::phase_order::Phase;
+pub use crate::runtime::phase_call::PhaseCall;
 
 /// Calls `callback` once, in the next pass of a phase of the running loop; see
 /// [`LoopHandle::call_in`].

@@ -5,6 +5,7 @@
 //! | [`bound`] | values that stay on the thread of their loop, for one reason that errors name |
 //! | [`call`] | a closure that is called once, without an allocation if it is small |
 //! | [`current`] | a thread-local reference to a value on the stack of an outer caller |
+//! | [`exclusive`] | a value that one guard at a time reaches, for a lock |
 //! | [`handover`] | work on its way to another thread, and its output on the way back |
 //! | [`held_slots`] | a table whose values stay in memory while it is held |
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
@@ -23,6 +24,7 @@
 pub(crate) mod bound;
 pub(crate) mod call;
 pub(crate) mod current;
+pub(crate) mod exclusive;
 pub(crate) mod handover;
 pub(crate) mod held_slots;
 pub(crate) mod nesting;

@@ -57,7 +57,6 @@
 //! other questions, the failure says so and names the first one that differs.
 
 mod builder;
-mod driver;
 mod explore;
 mod found;
 mod quiet;
@@ -66,7 +65,7 @@ mod shrink;
 mod strategy;
 
 pub use crate::choices::{Chooser, Kind, ParsePickError, Pick, Question, Threads, Who};
-pub(crate) use driver::network::no_groups;
+pub(crate) use crate::wait::shuffled::network::no_groups;
 pub use explore::{Determinism, Explore, Explored, explore, run};
 pub use found::Found;
 pub use strategy::Strategy;

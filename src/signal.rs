@@ -39,7 +39,8 @@
 //! Windows has events of the console, which arrive as signals: ctrl-c as SIGINT, ctrl-break as
 //! SIGBREAK, and the end of the console window as SIGHUP. After the last one the OS ends the
 //! process within some seconds. The handler passes on to the handlers that were installed before
-//! what no listener of the process listens to; of what a listener hears, the others learn nothing.
+//! what no listener of the process listens to. An event that a listener has received is not passed
+//! on.
 //!
 //! # Liveness
 //!
@@ -84,7 +85,7 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// Waits for the next SIGINT, which a terminal sends for ctrl-c.

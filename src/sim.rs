@@ -73,11 +73,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::clock::nanoseconds;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::current::use_contexts;
 use crate::executor::join::JoinHandle;
 use crate::frame::Frame;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
+use crate::wait::shuffled::network::{network, with_wire};
 use crate::wire::{HostId, HostTag, host_key};
 pub use crate::wire::{Link, Settings};
 
@@ -130,7 +131,7 @@ impl Network {
     pub fn current() -> Self {
         let handle = LoopHandle::current();
         assert!(
-            handle.core().network().is_some(),
+            network(handle.core()).is_some(),
             "the loop has no network in memory: build it with `Builder::network` or `Builder::shuffle`, or run the test \
              with `shuffle::explore`"
         );
@@ -146,7 +147,7 @@ impl Network {
     #[track_caller]
     pub fn host(&self, name: &str, address: impl Into<IpAddr>) -> Host {
         let (core, address) = (self.handle.core(), address.into());
-        match core.with_wire(|wire| wire.add_host(name, address)) {
+        match with_wire(core, |wire| wire.add_host(name, address)) {
             Ok(id) => Host {
                 network: self.clone(),
                 id,
@@ -165,7 +166,7 @@ impl Network {
     pub fn link(&self, one: &str, other: &str, link: Link) {
         let (one, other) = (self.find(one), self.find(other));
         let core = self.handle.core();
-        core.with_wire(|wire| wire.set_link(one, other, link));
+        with_wire(core, |wire| wire.set_link(one, other, link));
     }
 
     /// Cuts the link between two hosts: connections stall, connects get no answer, and datagrams
@@ -178,7 +179,7 @@ impl Network {
     pub fn partition(&self, one: &str, other: &str) {
         let (one, other) = (self.find(one), self.find(other));
         let core = self.handle.core();
-        core.with_wire(|wire| wire.partition(one, other));
+        with_wire(core, |wire| wire.partition(one, other));
     }
 
     /// Ends a [`partition`](Self::partition): what connections have sent meanwhile is on its way.
@@ -189,12 +190,12 @@ impl Network {
     #[track_caller]
     pub fn heal(&self, one: &str, other: &str) {
         let (one, other) = (self.find(one), self.find(other));
-        self.handle.core().with_wire(|wire| wire.heal(one, other));
+        with_wire(self.handle.core(), |wire| wire.heal(one, other));
     }
 
     #[track_caller]
     fn find(&self, name: &str) -> HostId {
-        let host = self.handle.core().with_wire(|wire| wire.host_by_name(name));
+        let host = with_wire(self.handle.core(), |wire| wire.host_by_name(name));
         match host {
             Some(host) => host,
             None => panic!("there is no host {name:?}"),
@@ -259,7 +260,7 @@ impl Host {
         let (again, this) = (program.clone(), self.clone());
         let restart = Rc::new(move || this.start(&*again, site).detach());
         let core = self.network.handle.core();
-        core.with_wire(|wire| wire.add_program(self.id, restart));
+        with_wire(core, |wire| wire.add_program(self.id, restart));
         self.start(&*program, site)
     }
 
@@ -270,9 +271,10 @@ impl Host {
     {
         use_contexts();
         let core = self.network.handle.core();
-        let (tag, name) =
-            core.with_wire(|wire| (wire.tag(self.id), wire.host_name(self.id).into()));
-        let frame = Frame::current().with(host_key(), Rc::new(tag), None);
+        let (tag, name) = with_wire(core, |wire| {
+            (wire.tag(self.id), wire.host_name(self.id).into())
+        });
+        let frame = Frame::current().with(host_key(), Rc::new(tag));
         frame.run(|| core.executor().spawn(program(), site, Some(name)))
     }
 
@@ -285,7 +287,7 @@ impl Host {
     /// network.
     pub fn crash(&self) {
         let core = self.network.handle.core();
-        core.with_wire(|wire| wire.crash(self.id));
+        with_wire(core, |wire| wire.crash(self.id));
         let id = self.id;
         core.executor().abort_in_context(|frame| {
             let tag = frame.get(host_key()).and_then(|tag| tag.downcast().ok());
@@ -298,7 +300,7 @@ impl Host {
     /// A panic of a program that was restarted counts as one of a task that is not awaited.
     pub fn restart(&self) {
         let core = self.network.handle.core();
-        for program in core.with_wire(|wire| wire.programs(self.id)) {
+        for program in with_wire(core, |wire| wire.programs(self.id)) {
             program();
         }
     }
@@ -310,21 +312,21 @@ impl Host {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         let skew = length.saturating_mul(milliseconds.signum());
         let core = self.network.handle.core();
-        core.with_wire(|wire| wire.set_skew(self.id, skew));
+        with_wire(core, |wire| wire.set_skew(self.id, skew));
     }
 
     /// Returns the name of the host.
     #[must_use]
     pub fn name(&self) -> String {
         let core = self.network.handle.core();
-        core.with_wire(|wire| wire.host_name(self.id).to_owned())
+        with_wire(core, |wire| wire.host_name(self.id).to_owned())
     }
 
     /// Returns the address of the host.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         let core = self.network.handle.core();
-        core.with_wire(|wire| wire.host_address(self.id))
+        with_wire(core, |wire| wire.host_address(self.id))
     }
 }
 

@@ -30,7 +30,7 @@ impl<K, V> SortedMap<K, V> {
         }
     }
 
-    #[allow(dead_code, reason = "not all features use it")]
+    #[cfg(any(test, feature = "fs", feature = "signal"))]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -70,7 +70,7 @@ impl<K: Copy + Ord, V> SortedMap<K, V> {
         self.entries[self.place(key).ok()?].1.as_ref()
     }
 
-    #[allow(dead_code, reason = "not all features use it")]
+    #[cfg(any(test, feature = "signal"))]
     pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut V> {
         let place = self.place(key).ok()?;
         self.entries[place].1.as_mut()

@@ -28,11 +28,12 @@ pub use self::cancellation::{CancellationToken, Cancelled, DropGuard};
 pub use self::join_set::JoinSet;
 pub use self::scope::{Scope, ScopedJoinHandle, scope, try_scope};
 pub use self::yields::{YieldMicrotask, YieldNow, yield_microtask, yield_now};
-use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::phase_call::Immediate;
+pub use crate::blocking::spawn_blocking;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 pub use crate::phase::yield_now_immediate;
 use crate::phase_order::Phase;
+use crate::runtime::loop_handle::LoopHandle;
+use crate::runtime::phase_call::Immediate;
 pub use crate::task_info::{Id, Info};
 
 /// Spawns a task on the running loop.

@@ -13,8 +13,11 @@
 //! [the loop's cached time]: crate::LoopHandle::now
 //!
 //! Both wait in one heap and fire in the timers phase, ordered by deadline; equal deadlines fire in
-//! the order of their start. A deadline beyond the range of the clock is never reached. The loop
-//! waits in whole milliseconds, rounded up.
+//! the order of their start. A deadline beyond the range of the clock is never reached.
+//!
+//! The loop waits to the nanosecond on macOS, the BSDs and Linux since 5.11; the kernel adds its
+//! slack, which is 50 microseconds on Linux. On Windows, on an older Linux, and where a filter of
+//! system calls refuses `epoll_pwait2`, it waits in whole milliseconds, rounded up.
 #![cfg_attr(feature = "test-util", doc = include_str!("time/testing.md"))]
 
 mod interval;
@@ -37,7 +40,9 @@ pub use timer::Timer;
 #[cfg(feature = "test-util")]
 pub use virtual_clock::{advance, auto_advance, is_paused, pause, resume};
 
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
+#[cfg(feature = "test-util")]
+use crate::wait::shuffled::network::network;
 
 /// Reads the clock of the running loop: the monotonic clock of the OS, unless a test has paused it.
 ///
@@ -99,7 +104,7 @@ fn simulated_now() -> Option<SystemTime> {
     const START: Duration = Duration::from_secs(946_684_800);
     let handle = LoopHandle::try_current()?;
     let core = handle.core();
-    let skew = core.network()?.borrow().current_skew();
+    let skew = network(core)?.borrow().current_skew();
     let length = Duration::from_nanos(skew.unsigned_abs());
     let time = SystemTime::UNIX_EPOCH + START + Duration::from_nanos(core.clock().read());
     Some(if skew < 0 {

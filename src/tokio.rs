@@ -115,13 +115,14 @@ use waker_fn::waker_fn;
 
 use crate::error::Error;
 use crate::event_loop::EventLoop;
-use crate::event_loop::api::builder::Builder;
-use crate::event_loop::api::embed::Backend;
 use crate::event_loop::core::Core;
 use crate::event_loop::current::runs_in_hook;
-use crate::event_loop::wait::hook::{WaitHook, with_hook};
+use crate::event_loop::wait::WaitHook;
 use crate::executor::guarded::PollGuard;
+use crate::runtime::builder::Builder;
+use crate::runtime::embed::Backend;
 use crate::sys::poller::HAS_TIMER;
+use crate::wait::hook::{end_of_wait, wait_by, with_hook};
 
 /// The longest time that tasks of tokio which never sleep keep the loop from its next turn, in
 /// nanoseconds.
@@ -150,7 +151,7 @@ impl Builder {
     /// # }
     /// ```
     pub fn tokio(self) -> Self {
-        self.wait_hook(|core| Ok(Box::new(Island::new(core)?)))
+        self.set_wait(wait_by(|core| Ok(Box::new(Island::new(core)?))))
     }
 }
 
@@ -360,7 +361,7 @@ impl Island {
 
     /// Returns when a wait has to end where the poller has no timer; a timer of tokio ends it.
     fn end_without_timer(&self, core: &Core, now: u64) -> u64 {
-        let end = core.end_of_wait(self.until.get()).unwrap_or(u64::MAX);
+        let end = end_of_wait(core, self.until.get()).unwrap_or(u64::MAX);
         if self.is_calm.get() {
             end
         } else {
@@ -492,7 +493,7 @@ impl WaitHook for Island {
     }
 
     fn before_sleep(&self, core: &Core) {
-        let Some(end) = core.end_of_wait(self.until.get()) else {
+        let Some(end) = end_of_wait(core, self.until.get()) else {
             return;
         };
         if HAS_TIMER && core.has_timer_between(self.start.get(), end) {

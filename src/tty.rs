@@ -32,11 +32,11 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 
-use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::io::StdioKind;
 use crate::io::bytes::{impl_async_read, impl_async_write};
 use crate::io::shared_fd::SharedFd;
 use crate::label::Role;
+use crate::runtime::handle::{Close, impl_handle};
 use crate::signal::{SignalKind, Signals};
 use crate::sys::terminal::{self, Change};
 

@@ -20,9 +20,16 @@ macro_rules! are_unwind_safe {
 are_unwind_safe! {
     crate::async_handle::AsyncSender;
     crate::event_loop::EventLoop;
-    crate::event_loop::api::loop_handle::LoopHandle;
-    crate::event_loop::api::remote::Remote;
-    crate::event_loop::api::remote::RemoteJoinHandle<T> where T;
+    crate::runtime::loop_handle::LoopHandle;
+    crate::runtime::remote::Remote;
+    crate::runtime::remote::RemoteJoinHandle<T> where T;
+    crate::sync::Notify;
+    crate::sync::Semaphore;
+    crate::sync::mpsc::Receiver<T> where T;
+    crate::sync::mpsc::Sender<T> where T;
+    crate::sync::mpsc::UnboundedSender<T> where T;
+    crate::sync::oneshot::Receiver<T> where T;
+    crate::sync::oneshot::Sender<T> where T;
     crate::task::AbortHandle;
     crate::task::JoinHandle<T> where T;
     crate::io::PipeReader;

@@ -185,7 +185,7 @@ impl Wire {
 
     /// Connects a socket to its source, which learns of the readiness that is there already.
     ///
-    /// With `can_write`, the source counts as writable before it is told.
+    /// With `can_write`, the source counts as writable before it is notified.
     pub(crate) fn attach(&mut self, id: SocketId, key: usize, can_write: bool) {
         let Some(socket) = self.sockets.get_mut(&id) else {
             return;
@@ -203,11 +203,11 @@ impl Wire {
         } else {
             ready
         };
-        self.tell(id, ready);
+        self.notify(id, ready);
     }
 
     /// Reports readiness to the source of a socket.
-    fn tell(&mut self, id: SocketId, ready: Ready) {
+    fn notify(&mut self, id: SocketId, ready: Ready) {
         let key = self.sockets.get(&id).and_then(|socket| socket.key);
         if let Some(key) = key.filter(|_| ready != Ready::default()) {
             self.events.push(Event { key, ready });
@@ -294,7 +294,7 @@ impl Wire {
         let ids: Vec<SocketId> = self.sockets.iter().filter_map(of_host).collect();
         for id in ids {
             // Waits on the sockets end with an error.
-            self.tell(id, ALL_ENDED);
+            self.notify(id, ALL_ENDED);
             if let Ok(options) = self.options_mut(id) {
                 options.linger = Some(Duration::ZERO);
             }

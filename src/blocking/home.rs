@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::current;
 use crate::event_loop::ledger::jobs::{After, JobKey};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
 use crate::pool::Job;
 use crate::raw::task::Payload;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
 
@@ -48,7 +48,7 @@ impl Home {
     }
 
     /// Returns whether this is the thread of the loop.
-    pub(super) fn is_here(&self) -> bool {
+    pub(super) fn is_owner_thread(&self) -> bool {
         self.shared.is_owner_thread()
     }
 

@@ -20,7 +20,7 @@ use crate::executor::join::Awaited;
 use crate::pool;
 use crate::raw::handover::Handover;
 use crate::raw::sync::{AtomicU8, Mutex, Ordering};
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::ignore_panic;
 use crate::site::Site;
 use crate::task_info::Id;
 
@@ -95,7 +95,7 @@ impl<F, T> Job<F, T> {
     fn end(&self) -> (bool, Option<Waker>) {
         let ended = self.work.end();
         let after = self.end_count();
-        quietly(|| drop(ended));
+        ignore_panic(|| drop(ended));
         after
     }
 
@@ -118,7 +118,7 @@ impl<F, T> Job<F, T> {
             self.home.end();
         }
         match waiter {
-            Some(waiter) => drop(quietly(|| waiter.wake())),
+            Some(waiter) => drop(ignore_panic(|| waiter.wake())),
             None if self.is(DETACHED) => self.discard(),
             None => {}
         }
@@ -136,7 +136,7 @@ impl<F, T> Job<F, T> {
             Err(panic) => match taken.put(Err(panic)) {
                 Ok(()) => true,
                 Err(unwanted) => {
-                    quietly(|| drop(unwanted));
+                    ignore_panic(|| drop(unwanted));
                     false
                 }
             },
@@ -149,14 +149,14 @@ impl<F, T> Job<F, T> {
             let dropped = output.and_then(|value| catch_unwind(AssertUnwindSafe(|| drop(value))));
             if let Err(panic) = dropped {
                 // The drop of the payload may panic in turn.
-                quietly(|| self.home.unhandled(panic));
+                ignore_panic(|| self.home.unhandled(panic));
             }
         }
     }
 
     fn wake_waiter(&self) {
         if let Some(waiter) = self.set_waiter(None) {
-            quietly(|| waiter.wake());
+            ignore_panic(|| waiter.wake());
         }
     }
 }
@@ -172,7 +172,7 @@ where
         };
         let output = catch_unwind(AssertUnwindSafe(closure));
         if let Err(unwanted) = taken.put(output) {
-            quietly(|| drop(unwanted));
+            ignore_panic(|| drop(unwanted));
         } else if !self.home.send(self.clone()) {
             self.wake_waiter();
         }
@@ -210,7 +210,7 @@ where
     }
 
     fn abort(self: Arc<Self>) {
-        if !self.home.is_here() {
+        if !self.home.is_owner_thread() {
             return self.clone().home.schedule(move || self.abort());
         }
         if !self.is(ARRIVED | ABORTED | OVER) {
@@ -229,7 +229,7 @@ where
         };
         let unwanted = taken.put(Err(Box::new(Cancelled)));
         debug_assert!(unwanted.is_ok(), "the job ends on this thread only");
-        quietly(|| drop(closure));
+        ignore_panic(|| drop(closure));
         self.home.send(self.clone());
         true
     }

@@ -15,12 +15,12 @@ use std::thread::Result as Output;
 use loom::sync::{Condvar, Mutex};
 
 use super::job::Job;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::{After, JobKey};
 use crate::executor::inbox::{Inbox, Notify};
 use crate::executor::join::Awaited;
 use crate::pool::{Class, Pool, PoolBuilder};
 use crate::raw::task::Payload;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::task_info::Id;
 
@@ -74,7 +74,7 @@ impl Home {
         self.inbox.is_closed()
     }
 
-    pub(super) fn is_here(&self) -> bool {
+    pub(super) fn is_owner_thread(&self) -> bool {
         true
     }
 

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 
 use super::begin;
 use super::job::Cancelled;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::executor::join::{Awaited, JoinError};
 use crate::pool::{Class, Job};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::task_info::Id;
 
 /// Work that was queued by [`LoopHandle::queue_work`]. Dropping this value does not cancel the

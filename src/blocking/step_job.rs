@@ -7,11 +7,11 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::remote::Remote;
 use crate::event_loop::ledger::jobs::{JobKey, Purpose};
 use crate::pool::{Class, Job, Pool};
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::ignore_panic;
+use crate::runtime::loop_handle::LoopHandle;
+use crate::runtime::remote::Remote;
 use crate::site::Site;
 
 /// Work that is done step by step.
@@ -62,7 +62,7 @@ impl<S: Steps> Job for StepJob<S> {
     fn run(self: Arc<Self>) {
         // A step that panics is the last one. The panic hook has printed the panic, and the loop
         // must still receive the completion.
-        let goes_on = quietly(|| self.steps.step()).unwrap_or(false);
+        let goes_on = ignore_panic(|| self.steps.step()).unwrap_or(false);
         if goes_on {
             let pool = self.pool.clone();
             let queued = pool.submit(self.class, self);

@@ -31,9 +31,10 @@ use super::kinds::kind_of;
 ///     let inner = OsError::of(&error).unwrap();
 ///     assert_eq!(inner.operation(), "read");
 ///     assert_eq!(inner.path(), Some("/no/such/file".as_ref()));
+///     // `unwrap` prints the same line; `{:#?}` prints the fields.
+///     assert_eq!(format!("{inner:?}"), inner.to_string());
 /// });
 /// ```
-#[derive(Debug)]
 pub struct OsError {
     operation: &'static str,
     about: About,
@@ -217,6 +218,12 @@ impl fmt::Display for OsError {
         about.hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
     }
 }
+
+debug_as_display!(OsError {
+    operation,
+    about,
+    source
+});
 
 impl std::error::Error for OsError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {

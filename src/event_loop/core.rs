@@ -17,50 +17,62 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::api::builder::Options;
 use super::extension::ExtensionSlot;
+use super::host::Host;
 use super::io::Io;
 use super::ledger::Ledger;
 use super::metrics::Counters;
 use super::phases::Phases;
 use super::uncaught::PanicPolicy;
 use super::wait::{Wait, Waits};
-use super::watched;
 use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
-use crate::executor::shared::Shared;
+use crate::executor::shared::{Shared, UnhandledPanic};
 use crate::keeper::Keeper;
 use crate::pool::Pool;
-use crate::probe::{Modes, Sinks};
+use crate::probe::{Probe, Sinks};
 use crate::sorted::sorted_by_number;
 use crate::sys::poller::Poller;
 use crate::task_info::Info;
 
+/// What a loop is made of.
+pub(crate) struct Options {
+    pub(crate) unhandled_panic: UnhandledPanic,
+    pub(crate) lane_budget: u64,
+    pub(crate) pool: Option<Pool>,
+    pub(crate) sinks: Sinks,
+    pub(crate) is_paused: bool,
+}
+
 pub(crate) struct Core {
-    pub(super) executor: Executor,
-    pub(super) phases: Phases,
-    pub(super) io: Io,
-    pub(super) ledger: Ledger,
+    pub(crate) executor: Executor,
+    pub(crate) phases: Phases,
+    pub(crate) io: Io,
+    pub(crate) ledger: Ledger,
     /// How the poll phase waits, if not in the kernel.
-    pub(super) waits: Waits,
+    pub(crate) waits: Waits,
+    pub(crate) host: Host,
 
     /// `None` for the global pool.
-    pool: Option<Pool>,
-    pub(super) panic_policy: PanicPolicy,
+    pub(crate) pool: Option<Pool>,
+    pub(crate) panic_policy: PanicPolicy,
     /// The state that the layer above keeps for this loop.
-    pub(super) extension: ExtensionSlot,
-    pub(super) stop: Cell<bool>,
+    pub(crate) extension: ExtensionSlot,
+    pub(crate) stop: Cell<bool>,
     /// Whether the last run was stopped.
-    pub(super) was_stopped: Cell<bool>,
+    pub(crate) was_stopped: Cell<bool>,
     /// Whether a panic interrupted a phase. Cleared when the next run begins.
-    pub(super) was_interrupted: Cell<bool>,
-    pub(super) turns: Cell<u64>,
-    pub(super) counters: Counters,
+    pub(crate) was_interrupted: Cell<bool>,
+    pub(crate) turns: Cell<u64>,
+    pub(crate) counters: Counters,
+    /// What the layer of several loops keeps for this loop.
+    #[cfg(feature = "cluster")]
+    member: std::cell::OnceCell<Rc<dyn std::any::Any>>,
 }
 
 impl Core {
-    pub(crate) fn new(options: Options, sinks: Sinks, paused: bool) -> std::io::Result<Rc<Self>> {
+    pub(crate) fn new(options: Options) -> std::io::Result<Rc<Self>> {
         let poller = Poller::new()?;
         let tasks = Rc::new(Registry::new());
         let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
@@ -73,13 +85,13 @@ impl Core {
                 shared,
                 tasks,
                 options.lane_budget,
-                Clock::new(paused),
-                sinks,
-                &watched::TICK,
+                Clock::new(options.is_paused),
+                options.sinks,
             ),
             phases: Phases::new(),
             ledger: Ledger::new(),
             waits: Waits::default(),
+            host: Host::default(),
             pool: options.pool,
             panic_policy: PanicPolicy::default(),
             extension: ExtensionSlot::default(),
@@ -88,13 +100,21 @@ impl Core {
             was_interrupted: Cell::new(false),
             turns: Cell::new(0),
             counters: Counters::default(),
+            #[cfg(feature = "cluster")]
+            member: std::cell::OnceCell::new(),
         }))
+    }
+
+    /// Returns what the layer of several loops keeps for this loop; `make` creates it.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn member<T: 'static>(&self, make: impl FnOnce() -> Rc<T>) -> Rc<dyn std::any::Any> {
+        self.member.get_or_init(|| make()).clone()
     }
 
     /// Returns the thread pool for blocking work: that of the way to wait, the loop's own or the
     /// global one.
     pub(crate) fn pool(&self) -> &Pool {
-        let of_wait = self.chosen_wait().and_then(Wait::pool);
+        let of_wait = self.waits.chosen().and_then(Wait::pool);
         of_wait.unwrap_or_else(|| self.own_pool())
     }
 
@@ -108,10 +128,10 @@ impl Core {
         self.executor.clock()
     }
 
-    /// Returns the switch of what watches the loop; see `probe/switch.rs`.
-    #[inline(always)]
-    pub(crate) fn modes(&self) -> &Modes {
-        self.executor.modes()
+    /// Returns what watches the loop; see `probe/switch.rs`.
+    #[inline]
+    pub(crate) fn probe(&self) -> &Probe {
+        self.executor.probe()
     }
 
     #[inline(always)]
@@ -149,7 +169,7 @@ impl Core {
     }
 
     /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.
-    pub(super) fn has_unlisted(&self) -> bool {
+    pub(crate) fn has_unlisted(&self) -> bool {
         !self.executor.are_lanes_empty() || self.io.has_messages() || self.was_interrupted.get()
     }
 
@@ -161,7 +181,7 @@ impl Core {
     }
 
     /// Returns all tasks and the jobs that count as tasks, with their wakers, oldest first.
-    pub(super) fn task_states(&self) -> Vec<TaskState> {
+    pub(crate) fn task_states(&self) -> Vec<TaskState> {
         let mut states = self.executor.states();
         states.extend(self.ledger.job_states());
         sorted_by_number(states.into_iter().map(|task| (task.info.id().0, task)))

@@ -5,20 +5,25 @@ use std::any::type_name;
 use std::cell::Cell;
 use std::fmt::Display;
 use std::ptr::NonNull;
-use std::rc::Rc;
+use std::rc::{self, Rc};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::core::Core;
+#[cfg(feature = "cluster")]
+use super::phases::queue::Entry;
 use crate::executor::message::Message;
 use crate::executor::notes::WaitNote;
+use crate::executor::primitives::{Primitive, TaskKey};
 use crate::executor::shared::{Local, Runnable, Shared};
 use crate::frame;
+#[cfg(feature = "cluster")]
+use crate::phase_order::Phase;
 use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::ignore_panic;
 
 thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
@@ -50,6 +55,23 @@ pub(crate) fn refuse_inside_a_run() {
     );
 }
 
+/// Returns whether a loop polls a task, or its main future, on this thread.
+#[cfg(feature = "cluster")]
+pub(crate) fn is_polling() -> bool {
+    with(|core| core.is_some_and(|core| core.executor.is_polling()))
+}
+
+/// Wakes a task in the next poll phase of the loop that runs.
+#[cfg(feature = "cluster")]
+pub(crate) fn wake_in_poll_phase(waker: Waker) {
+    with(|core| match core {
+        Some(core) if is_running(core) => {
+            core.enqueue(Phase::Poll, Entry::Wake(waker), None);
+        }
+        _ => waker.wake(),
+    });
+}
+
 /// Calls `body` as the run of a loop on this thread.
 ///
 /// # Panics
@@ -67,7 +89,7 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     refuse_inside_a_run();
     RUNNING.set(Some(Run {
         tag: tag(core.shared()),
-        is_in_hook: core.wait_hook().is_some(),
+        is_in_hook: core.waits.hook().is_some(),
     }));
     let _stopped = Stopped;
     enter(core, body)
@@ -95,7 +117,7 @@ pub fn use_contexts() {
     }
 }
 
-/// Tells the debug log of the current loop that a variable gets a value.
+/// Logs that a variable gets a value, on the current loop.
 pub fn log_value<T>() {
     with(|core| {
         if let Some(core) = core {
@@ -105,7 +127,7 @@ pub fn log_value<T>() {
     });
 }
 
-/// Tells the current loop that contexts are in use.
+/// Notifies the current loop that contexts are in use.
 #[cold]
 fn announce_contexts() {
     with(|core| {
@@ -166,6 +188,28 @@ pub fn note_waker(waker: &Waker) {
             core.note_waker(waker);
         }
     });
+}
+
+/// Returns what the current loop polls.
+#[inline(always)]
+pub(crate) fn task_key() -> TaskKey {
+    with(|core| core.map_or(TaskKey::NONE, |core| core.executor.task_key()))
+}
+
+/// Returns what the current loop polls, which is about to wait for a primitive. The loop notes the
+/// primitive for reports, unless `noted` says that it has. It runs no user code.
+#[inline]
+pub(crate) fn begin_wait(
+    noted: &Cell<*const ()>,
+    primitive: impl FnOnce() -> rc::Weak<dyn Primitive>,
+) -> TaskKey {
+    with(|core| {
+        let Some(core) = core else {
+            return TaskKey::NONE;
+        };
+        core.executor.note_primitive(noted, primitive);
+        core.executor.task_key()
+    })
 }
 
 /// Notes for reports whether a future of the current loop waits, and returns what its poll returns.
@@ -272,7 +316,7 @@ impl task::Local for Local {
                     tasks.remove_extras(slot)
                 });
                 // The loop is not the current one, so the panic of a value goes nowhere.
-                quietly(|| drop(context));
+                ignore_panic(|| drop(context));
                 return;
             };
             if core.executor.forget(slot) {

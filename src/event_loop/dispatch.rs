@@ -9,7 +9,7 @@
 use super::core::Core;
 use crate::executor::Drain;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Mode, Origin};
 
 impl Core {
     /// Runs one callback of a phase, then drains the lanes. `origin` names where the callback comes
@@ -26,7 +26,7 @@ impl Core {
         origin: impl FnOnce() -> Origin,
         callback: impl FnOnce(),
     ) {
-        if !self.modes().is_plain() {
+        if self.probe().has(Mode::DISPATCH) {
             return self.dispatch_watched(phase, origin(), &mut once(callback));
         }
         self.counters.count_callback(phase);
@@ -41,8 +41,7 @@ impl Core {
     }
 
     /// Drains what was queued outside of a callback: before the run, or beyond the budget of a
-    /// drain. What a contained panic left in the lanes waits for
-    /// [`run_interrupted_lanes`](Self::run_interrupted_lanes).
+    /// drain. What a contained panic left in the lanes waits for the next callback.
     #[inline(always)]
     pub(super) fn run_lanes(&self) {
         if !self.executor.are_lanes_idle() {
@@ -58,22 +57,13 @@ impl Core {
         }
     }
 
-    /// Drains what a contained panic left in the lanes, before the check phase at the latest.
-    // Rule N66.
-    #[inline]
-    pub(super) fn run_interrupted_lanes(&self) {
-        if self.is_interrupted() {
-            self.contain(|| self.drain());
-        }
-    }
-
     /// Drains the lanes: all ticks, then all microtasks, until both are empty or the lane budget is
     /// used up.
     ///
     /// A panic of a tick propagates. A panic of a microtask propagates unless panics are contained.
     // Rule N1.
     #[inline(always)]
-    pub(super) fn drain(&self) {
+    pub(crate) fn drain(&self) {
         if !self.executor.are_lanes_idle() {
             self.drain_some(Drain::default());
         }
@@ -92,7 +82,7 @@ impl Core {
 
 /// Turns a closure into one that the cold twins can call: they take it by reference, so that the
 /// program has one copy of each. A second call does nothing.
-pub(super) fn once(call: impl FnOnce()) -> impl FnMut() {
+pub(crate) fn once(call: impl FnOnce()) -> impl FnMut() {
     let mut call = Some(call);
     move || {
         if let Some(call) = call.take() {

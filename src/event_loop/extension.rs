@@ -1,18 +1,33 @@
 //! The seam between the loop and its extension, the crate above that implements Node's API.
 //!
-//! The loop knows of the extension what stands here: the slot for its state, and what it may do to
-//! a loop beyond the public API ([`Loop`], [`SharedTimer`]). The root module `extension` exports
-//! it.
-
-mod reach;
-mod timer;
+//! The loop knows of the extension what stands here: the slot for its state, and what it adds to a
+//! report. What the extension may do to a loop is the root module `extension`.
 
 use std::any::Any;
 use std::cell::OnceCell;
 
-pub use self::reach::{Loop, WeakLoop};
-pub use self::timer::SharedTimer;
-pub use super::report::waits::{Due, Waiting};
+use crate::label::Label;
+use crate::site::Site;
+
+/// A handle, sleep or job of a report.
+#[derive(Debug)]
+pub struct Waiting {
+    pub(crate) label: Label,
+    /// The line that created it, if known.
+    pub site: Option<Site>,
+    /// Its state, as text.
+    pub state: String,
+    /// The time until it is due, if it has a deadline.
+    pub due: Option<Due>,
+    /// Whether it keeps the loop alive.
+    pub keeps_alive: bool,
+    /// The data pointers of the wakers that wait for it.
+    pub wakers: Vec<*const ()>,
+}
+
+/// The time until a deadline in nanoseconds, or the maximum for none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Due(pub u64);
 
 /// The state that the extension keeps for a loop.
 pub trait Extension: 'static {
@@ -41,18 +56,18 @@ struct Kept {
 
 impl ExtensionSlot {
     /// Returns the extension, if it was used on the loop.
-    pub(super) fn get(&self) -> Option<&dyn Extension> {
+    pub(crate) fn get(&self) -> Option<&dyn Extension> {
         let kept = self.value.get()?;
         (kept.as_extension)(&*kept.value)
     }
 
     /// Returns the state of the extension, if it was used on the loop.
     #[inline]
-    fn state<T: Extension>(&self) -> Option<&T> {
+    pub(crate) fn state<T: Extension>(&self) -> Option<&T> {
         self.value.get()?.value.downcast_ref()
     }
 
-    fn state_or_make<T: Extension>(&self, make: impl FnOnce() -> T) -> &T {
+    pub(crate) fn state_or_make<T: Extension>(&self, make: impl FnOnce() -> T) -> &T {
         let kept = self.value.get_or_init(|| Kept {
             value: Box::new(make()),
             as_extension: |value| {

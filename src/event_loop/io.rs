@@ -29,7 +29,6 @@ pub(crate) mod signals;
 pub(crate) mod sources;
 #[cfg(any(feature = "fs", feature = "signal"))]
 mod subscribers;
-pub(crate) mod wait_list;
 mod waiters;
 #[cfg(feature = "fs")]
 pub(crate) mod watches;
@@ -43,13 +42,12 @@ use self::after_io::AfterIoList;
 use self::asyncs::Asyncs;
 use self::connects::Connects;
 use self::deferred::DeferredSources;
+use self::messages::Taken;
 use self::poll_handles::PollHandles;
 use self::sources::{SourceState, Sources};
 use super::core::Core;
-use crate::event_loop::api::embed::BackendFd;
-use crate::executor::message::Message;
 use crate::executor::shared::Shared;
-use crate::sys::poller::{Events, Poller};
+use crate::sys::poller::{Events, Poller, QueueFd};
 
 pub(crate) struct Io {
     poller: Rc<Poller>,
@@ -61,8 +59,7 @@ pub(crate) struct Io {
     deferred: DeferredSources,
     /// What other threads share, with their inbox.
     shared: Arc<Shared>,
-    /// The messages taken from the inbox, the next one last.
-    messages: RefCell<Vec<Message>>,
+    taken: Taken,
     asyncs: Asyncs,
     /// Signals, exits of children and file changes, which come last in the poll phase.
     after_io: AfterIoList,
@@ -78,25 +75,25 @@ impl Io {
             poll_handles: PollHandles::default(),
             deferred: DeferredSources::default(),
             shared,
-            messages: RefCell::default(),
+            taken: Taken::default(),
             asyncs: Asyncs::new(),
             after_io: AfterIoList::default(),
         }
     }
 
     /// Returns the registered sources.
-    pub(super) fn sources(&self) -> Vec<Rc<SourceState>> {
+    pub(crate) fn sources(&self) -> Vec<Rc<SourceState>> {
         self.sources.list()
     }
 
     /// Returns the number of events of the last wait.
     #[inline(always)]
-    pub(super) fn event_count(&self) -> usize {
+    pub(crate) fn event_count(&self) -> usize {
         self.events.borrow().len()
     }
 
     /// Forgets the events of the last wait.
-    pub(super) fn clear_events(&self) {
+    pub(crate) fn clear_events(&self) {
         self.events.borrow_mut().clear();
     }
 
@@ -105,14 +102,14 @@ impl Io {
         self.after_io.note_use();
     }
 
-    pub(super) fn backend_fd(&self) -> BackendFd<'_> {
+    pub(crate) fn backend_fd(&self) -> QueueFd<'_> {
         self.poller.backend_fd()
     }
 
     /// Returns whether a panic left events or messages that were not delivered.
     pub(super) fn was_interrupted(&self) -> bool {
         !self.events.borrow().is_empty()
-            || !self.messages.borrow().is_empty()
+            || !self.taken.is_empty()
             || self.asyncs.any_sent()
             || self.after_io.was_interrupted()
     }
@@ -145,12 +142,12 @@ impl Core {
 
     /// Makes the poller usable in the child process after a fork, and registers everything with it
     /// again. Without a fork it does nothing.
-    pub(super) fn reinit_after_fork(&self) -> io::Result<()> {
+    pub(crate) fn reinit_after_fork(&self) -> io::Result<()> {
         let io = &self.io;
         if !io.poller.is_inherited() {
             return Ok(());
         }
-        if self.wait_hook().is_some() {
+        if self.waits.hook().is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "a loop that runs another runtime in its wait cannot go on in a child after a fork",

@@ -1,14 +1,15 @@
 //! What keeps the loop alive: a counter for each kind of keeper, the open handles, and the jobs
 //! that other threads run for the loop.
 
+pub(crate) mod handles;
 pub(crate) mod jobs;
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use self::handles::{Handles, Header, Stage};
 use self::jobs::{JobInfo, Jobs};
-use super::api::handle::{Handles, Header, Stage};
 use super::core::Core;
 use crate::executor::registry::TaskState;
 use crate::keeper::Keeper;
@@ -37,14 +38,14 @@ impl Ledger {
 
     /// Counts one more keeper of a kind.
     #[inline(always)]
-    pub(super) fn add(&self, kind: Keeper) {
+    pub(crate) fn add(&self, kind: Keeper) {
         self.add_unref(kind);
         self.total.set(self.total.get() + 1);
     }
 
     /// Counts one keeper of a kind less.
     #[inline(always)]
-    pub(super) fn remove(&self, kind: Keeper) {
+    pub(crate) fn remove(&self, kind: Keeper) {
         self.remove_unref(kind);
         self.total.set(self.total.get() - 1);
     }
@@ -77,7 +78,7 @@ impl Ledger {
     }
 
     #[inline(always)]
-    pub(super) fn count(&self, kind: Keeper) -> usize {
+    pub(crate) fn count(&self, kind: Keeper) -> usize {
         self.keepers[kind as usize].get()
     }
 
@@ -91,16 +92,16 @@ impl Ledger {
     }
 
     /// Returns the open handles, oldest first.
-    pub(super) fn headers(&self) -> Vec<Rc<Header>> {
+    pub(crate) fn headers(&self) -> Vec<Rc<Header>> {
         self.handles.headers()
     }
 
-    pub(super) fn handle_count(&self) -> usize {
+    pub(crate) fn handle_count(&self) -> usize {
         self.handles.len()
     }
 
     /// Adds a new handle.
-    pub(super) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
+    pub(crate) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
         self.handles.open(kind, site)
     }
 
@@ -131,7 +132,7 @@ impl Ledger {
 
     /// Returns the jobs in progress.
     #[inline]
-    pub(super) fn jobs(&self) -> Vec<JobInfo> {
+    pub(crate) fn jobs(&self) -> Vec<JobInfo> {
         self.jobs.list()
     }
 }

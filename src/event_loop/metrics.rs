@@ -13,13 +13,13 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use super::api::metrics::{Metrics, Utilization};
 use super::core::Core;
 use crate::histogram::Tally;
+use crate::metrics::{Metrics, Utilization};
 use crate::phase_order::Phase;
 
 #[derive(Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     callbacks: [Cell<u64>; 7],
     kernel_polls: Cell<u64>,
     /// The events that ended a wait.
@@ -42,7 +42,7 @@ pub(super) struct Counters {
 
 impl Counters {
     #[inline(always)]
-    pub(super) fn count_callback(&self, phase: Phase) {
+    pub(crate) fn count_callback(&self, phase: Phase) {
         let count = &self.callbacks[phase as usize];
         count.set(count.get().wrapping_add(1));
     }
@@ -187,7 +187,7 @@ impl Core {
     }
 
     #[inline]
-    pub(super) fn metrics(&self) -> Metrics {
+    pub(crate) fn metrics(&self) -> Metrics {
         let (counters, executor) = (&self.counters, &self.executor);
         let Utilization { active, idle } = self.utilization();
         Metrics {

@@ -71,7 +71,7 @@ impl Phases {
     /// Returns the queue of a phase.
     // Inlined, so that a constant phase costs nothing.
     #[inline(always)]
-    pub(super) fn queue(&self, phase: Phase) -> &PhaseQueue {
+    pub(crate) fn queue(&self, phase: Phase) -> &PhaseQueue {
         match phase {
             Phase::Pending => &self.pending,
             Phase::Idle => &self.idle.queue,
@@ -174,15 +174,24 @@ impl Phases {
             }
         }
     }
+
+    /// Returns the hooks of idle, prepare or check.
+    pub(crate) fn hooks(&self, phase: Phase) -> &Hooks {
+        &self.hooked(phase).hooks
+    }
+
+    /// Returns whether an entry keeps the loop alive, or `None` if it has run.
+    pub(crate) fn is_entry_referenced(&self, phase: Phase, key: QueueKey) -> Option<bool> {
+        self.queue(phase).is_referenced(key)
+    }
+
+    pub(crate) fn set_entry_waker(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
+        self.queue(phase).set_waker(key, waker)
+    }
 }
 
 /// Entries that wait for a phase.
 impl Core {
-    /// Returns the hooks of idle, prepare or check.
-    pub(crate) fn hooks(&self, phase: Phase) -> &Hooks {
-        &self.phases.hooked(phase).hooks
-    }
-
     /// Queues an entry. `site` is the line that queues it, if known.
     // Inlined, so that the entry is written to its place and not copied on the way.
     #[inline(always)]
@@ -208,19 +217,10 @@ impl Core {
         }
     }
 
-    /// Returns whether an entry keeps the loop alive, or `None` if it has run.
-    pub(crate) fn is_entry_referenced(&self, phase: Phase, key: QueueKey) -> Option<bool> {
-        self.phases.queue(phase).is_referenced(key)
-    }
-
     /// Sets whether an entry keeps the loop alive. It has no effect once the entry has run.
     pub(crate) fn set_entry_referenced(&self, phase: Phase, key: QueueKey, referenced: bool) {
         if self.phases.queue(phase).set_referenced(key, referenced) {
             self.ledger.change(Keeper::Queued, referenced);
         }
-    }
-
-    pub(crate) fn set_entry_waker(&self, phase: Phase, key: QueueKey, waker: &Waker) -> bool {
-        self.phases.queue(phase).set_waker(key, waker)
     }
 }

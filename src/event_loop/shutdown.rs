@@ -1,10 +1,7 @@
 //! The start and the end of a run, and the drop of the loop.
 
-use std::fmt;
-#[cfg(feature = "probe")]
 use std::panic::catch_unwind;
 use std::rc::Rc;
-#[cfg(feature = "probe")]
 use std::sync::Once;
 
 use super::EventLoop;
@@ -13,8 +10,8 @@ use super::current;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::frame::{self, Restored};
-use crate::raw::unwind::{Steps, quietly};
-#[cfg(feature = "probe")]
+use crate::probe::{Flush, Wants};
+use crate::raw::unwind::{Steps, ignore_panic};
 use crate::sys::at_exit;
 
 impl Core {
@@ -29,8 +26,8 @@ impl Core {
             self.inside(true, || {
                 self.shared().inbox.resume();
                 self.count_run();
-                if !self.modes().is_plain() {
-                    self.probe().begin_run(self.clock());
+                if self.probe().wants(Wants::BUSY) {
+                    self.probe().begin_busy(self.clock().read());
                 }
                 let _frame = Restored::current();
                 let _running = Running { core: self };
@@ -39,17 +36,16 @@ impl Core {
         })
     }
 
-    /// Has the timeline that the environment asked for written also if user code ends the process.
-    #[cfg(feature = "probe")]
-    pub(crate) fn write_trace_at_exit(&self) {
+    /// Has the observers that hold something back flushed also if user code ends the process.
+    pub(crate) fn flush_at_exit(&self) {
         static AT_EXIT: Once = Once::new();
-        if self.probe().has_trace() {
-            AT_EXIT.call_once(|| at_exit::call(write_running_trace));
+        if self.probe().wants(Wants::FLUSHES) {
+            AT_EXIT.call_once(|| at_exit::call(flush_running));
         }
     }
 
     /// Calls `body` with this loop as the current loop of the thread.
-    pub(super) fn entered<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
+    pub(crate) fn entered<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::enter(self, || self.inside(false, body))
     }
 
@@ -100,7 +96,7 @@ impl Core {
         steps.run(|| self.end_closes(&mut waiting));
         self.phases.clear_queues(&mut waiting, &mut steps);
         steps.run(|| self.io.forget_deferred());
-        if let Some(wait) = self.chosen_wait() {
+        if let Some(wait) = self.waits.chosen() {
             steps.run(|| wait.drop_user_code());
         }
         for calls in self.executor.take_calls() {
@@ -109,11 +105,11 @@ impl Core {
         // The drops above may have counted something again; a dropped loop has nothing alive.
         self.ledger.clear(&mut steps);
         // After the tasks of the loop, which may still use it.
-        if let Some(wait) = self.chosen_wait() {
+        if let Some(wait) = self.waits.chosen() {
             steps.run(|| wait.shut_down(self.poller().is_inherited()));
         }
         for waker in waiting {
-            quietly(|| waker.wake());
+            ignore_panic(|| waker.wake());
         }
         steps.end();
     }
@@ -155,7 +151,7 @@ impl Core {
     /// Takes the messages that are not delivered, in their order.
     fn take_messages(&self) -> Vec<Message> {
         let mut messages = self.io.take_messages();
-        if let Some(wait) = self.chosen_wait() {
+        if let Some(wait) = self.waits.chosen() {
             messages.append(&mut wait.take_messages());
         }
         messages
@@ -170,10 +166,10 @@ impl Core {
         let tasks = self.executor.take_tasks();
         let calls = self.executor.take_calls();
         for task in tasks {
-            quietly(|| drop(task));
+            ignore_panic(|| drop(task));
         }
         for call in calls.into_iter().flatten() {
-            quietly(|| drop(call));
+            ignore_panic(|| drop(call));
         }
     }
 }
@@ -193,17 +189,16 @@ fn drop_by_slot(tasks: Vec<Runnable>) {
     }
 }
 
-/// Writes the timeline of the loop that runs on this thread: user code has called
+/// Flushes the observers of the loop that runs on this thread: user code has called
 /// `std::process::exit`.
-#[cfg(feature = "probe")]
-extern "C" fn write_running_trace() {
-    let write = |core: Option<&Core>| {
+extern "C" fn flush_running() {
+    let flush = |core: Option<&Core>| {
         if let Some(core) = core {
-            core.probe().write_trace_at_exit();
+            core.probe().flush(Flush::Exit);
         }
     };
     // A panic must not leave an exit handler.
-    let _ = catch_unwind(|| current::with(write));
+    let _ = catch_unwind(|| current::with(flush));
 }
 
 /// A run in progress; the drop ends it.
@@ -230,95 +225,18 @@ impl Drop for Running<'_> {
         core.clock().catch_up();
         core.end_busy_run();
         if std::thread::panicking() {
-            core.probe().write_trace();
+            core.probe().flush(Flush::Panic);
         }
         core.was_stopped.set(core.stop.replace(false));
         core.shared().inbox.leave_parked();
     }
 }
 
-impl EventLoop {
-    /// Drops the loop if it is unused: no open handle, started or not, no task, nothing queued or
-    /// in flight.
-    ///
-    /// Dropping the loop makes no such check.
-    ///
-    /// # Errors
-    ///
-    /// [`Busy`] holds the loop, usable as before, and its text names what is left on it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::{EventLoop, time::Timer};
-    ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let event_loop = EventLoop::new()?;
-    /// let timer = Timer::new(&event_loop.handle());
-    /// let busy = event_loop.close().unwrap_err();
-    /// assert!(busy.to_string().contains("timer created at"));
-    /// drop(timer);
-    /// assert!(busy.into_event_loop().close().is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn close(self) -> Result<(), Busy> {
-        let core = &self.core;
-        let is_free =
-            core.ledger.handle_count() == 0 && core.executor.task_count() == 0 && !core.is_alive();
-        if is_free {
-            Ok(())
-        } else {
-            Err(Busy { event_loop: self })
-        }
-    }
-}
-
-/// The error of [`EventLoop::close`]: the loop is still in use.
-pub struct Busy {
-    event_loop: EventLoop,
-}
-
-impl Busy {
-    /// Returns the loop.
-    #[must_use]
-    pub fn into_event_loop(self) -> EventLoop {
-        self.event_loop
-    }
-}
-
-impl fmt::Display for Busy {
-    #[inline]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let handle = self.event_loop.handle();
-        let handles = handle
-            .handles()
-            .into_iter()
-            .map(|info| format!("{} created at {}", info.name, info.created_at));
-        let tasks = handle.tasks().into_iter().map(|task| task.to_string());
-        let keepers = handle
-            .keepers()
-            .into_iter()
-            .map(|(kind, count)| format!("{count} × {kind} active"));
-        let left: Vec<_> = handles.chain(tasks).chain(keepers).collect();
-        write!(f, "event loop still in use: {}", left.join(", "))
-    }
-}
-
-impl fmt::Debug for Busy {
-    #[inline]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Busy({self})")
-    }
-}
-
-impl std::error::Error for Busy {}
-
 impl Drop for EventLoop {
     fn drop(&mut self) {
         let mut steps = Steps::default();
         steps.run(|| self.core.entered(|| self.core.shut_down()));
-        steps.run(|| self.core.probe().write_trace());
+        steps.run(|| self.core.probe().flush(Flush::Dropped));
         steps.end();
     }
 }

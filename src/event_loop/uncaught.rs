@@ -13,8 +13,8 @@
 //! | a tick | the next callback | the rest waits for the next drain |
 //! | a microtask | the next microtask | |
 //!
-//! The next drain follows the next callback or comes before the check phase, whichever is
-//! first.
+//! The next drain follows the next callback that does not panic. The handler sees to it that there
+//! is one: it queues an entry for the check phase.
 // Rules of crates/node/tests/NODE.md: N70–N76, N66, N72.
 
 use std::cell::{Cell, RefCell};
@@ -35,16 +35,16 @@ pub(crate) type PanicHandler = Rc<dyn Fn(Payload)>;
 
 #[derive(Default)]
 pub(crate) struct PanicPolicy {
-    pub(super) handler: RefCell<Option<PanicHandler>>,
+    pub(crate) handler: RefCell<Option<PanicHandler>>,
     /// The program has exited: no callback runs any more.
-    pub(super) program_has_exited: Cell<bool>,
+    pub(crate) program_has_exited: Cell<bool>,
     /// A panic interrupted a drain: the rest of the lanes waits for the next one.
-    pub(super) interrupted: Cell<bool>,
+    pub(crate) interrupted: Cell<bool>,
 }
 
 impl PanicPolicy {
     #[inline]
-    pub(super) fn program_has_exited(&self) -> bool {
+    pub(crate) fn program_has_exited(&self) -> bool {
         self.program_has_exited.get()
     }
 
@@ -66,7 +66,7 @@ impl Core {
     /// Returns whether a handler receives panics.
     #[inline]
     pub(super) fn is_contained(&self) -> bool {
-        self.modes().has(Mode::CONTAINED)
+        self.probe().has(Mode::CONTAINED)
     }
 
     /// Returns whether a contained panic has left something in the lanes.
@@ -141,7 +141,7 @@ impl Core {
                 while let Some((entry, site)) = queue.next() {
                     self.uncount_entry(&entry);
                     self.counters.count_callback(phase);
-                    let _span = self.probe().callback(phase);
+                    let _span = self.probe().dispatch(phase);
                     panic_goes_on.set(true);
                     self.clear_frame();
                     let origin = Origin::new(Keeper::Queued, site);

@@ -5,19 +5,14 @@ use super::core::Core;
 use super::current;
 use crate::frame;
 use crate::phase_order::Phase;
-use crate::probe::{Activity, Area, Mode, Origin, Probe};
-use crate::raw::call::{Call, Note, Noted};
+use crate::probe::{Area, Body, Mode, Origin, Wants};
+use crate::raw::call::Call;
 use crate::site::Site;
 
 impl Core {
-    pub(super) fn probe(&self) -> &Probe {
-        self.executor.probe()
-    }
-
     /// Runs one callback of a phase, then drains the lanes: [`dispatch`](Self::dispatch) while
     /// something watches, or a handler receives panics.
     #[cold]
-    #[inline(never)]
     pub(super) fn dispatch_watched(
         &self,
         phase: Phase,
@@ -25,14 +20,8 @@ impl Core {
         callback: &mut dyn FnMut(),
     ) {
         self.counters.count_callback(phase);
-        // A recorder that is all that watches has no span and no frame: 53 instructions less.
-        if let Some(recording) = self.executor.recording(Activity::Callback(phase), origin) {
-            callback();
-            recording.finish();
-            return self.drain();
-        }
         self.clear_frame();
-        let _span = self.probe().callback(phase);
+        let _span = self.probe().dispatch(phase);
         self.call_and_drain(phase, origin, callback);
         self.clear_frame();
     }
@@ -46,7 +35,7 @@ impl Core {
     }
 
     /// Runs the body of a callback in the current frame, then drains the lanes.
-    pub(super) fn call_and_drain(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
+    pub(crate) fn call_and_drain(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
         let mut body = || self.run_body(phase, origin, callback);
         if self.is_contained() {
             self.dispatch_contained(body);
@@ -58,18 +47,15 @@ impl Core {
 
     /// Runs one of several user callbacks of one callback of the loop, without a drain.
     #[cold]
-    #[inline(never)]
-    pub(super) fn call_watched(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
+    pub(crate) fn call_watched(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
         self.clear_frame();
-        let _span = self.probe().callback(phase);
+        let _span = self.probe().dispatch(phase);
         self.run_body(phase, origin, callback);
     }
 
     /// Runs the body of a callback as an activity.
-    #[inline(always)]
     pub(super) fn run_body(&self, phase: Phase, origin: Origin, body: &mut dyn FnMut()) {
-        self.executor
-            .watching(Activity::Callback(phase), origin, body);
+        self.executor.watching(Body::Callback(phase), origin, body);
     }
 }
 
@@ -77,19 +63,17 @@ impl Core {
     /// Ends the last busy period of a run, which has no kernel poll after it.
     pub(super) fn end_busy_run(&self) {
         let (busy_since, now) = self.count_end_of_run();
-        if !self.modes().is_unwatched() {
+        if self.probe().has(Mode::WAIT) {
             self.end_busy_watched(busy_since, now);
-            self.probe().rest();
         }
     }
 
-    /// Tells the sinks that a busy period has ended.
+    /// Notifies the observers that a busy period has ended.
     #[cold]
-    #[inline(never)]
     pub(super) fn end_busy_watched(&self, start: u64, end: u64) {
         let overdue = |latest| {
             let mut found = Vec::new();
-            self.each_timer(|deadline, _, _| {
+            self.phases.each_timer(|deadline, _, _| {
                 if deadline <= latest {
                     found.push(deadline);
                 }
@@ -97,47 +81,31 @@ impl Core {
             found
         };
         self.probe().end_busy((start, end), self.clock(), &overdue);
-        self.probe().end_period(&|| self.report_with_blame());
     }
 
-    /// Writes a line of the debug log, if its area is chosen.
+    /// Logs a line, if an observer wants lines.
     #[inline]
     pub(crate) fn log(&self, area: Area, text: impl Fn() -> String) {
         if self.is_logged() {
-            self.probe().note(area, &text);
+            self.probe().log(area, &text);
         }
     }
 
-    /// Returns whether the loop has a debug log. A hot path asks before it makes a text, since what
+    /// Returns whether an observer wants lines. A hot path asks before it makes a text, since what
     /// a text refers to has to be in memory.
-    #[inline(always)]
-    pub(crate) fn is_logged(&self) -> bool {
-        cfg!(feature = "probe") && self.modes().has(Mode::LOGGED)
-    }
-
-    /// Returns the report, and the blame if there is a recorder.
     #[inline]
-    pub(super) fn report_with_blame(&self) -> String {
-        #[cfg_attr(
-            not(feature = "probe"),
-            allow(unused_mut, reason = "no recorder adds to it")
-        )]
-        let mut text = self.report().to_string();
-        #[cfg(feature = "probe")]
-        if let Some(recorder) = self.probe().recorder() {
-            text += &recorder.blame().to_string();
-        }
-        text
+    pub(crate) fn is_logged(&self) -> bool {
+        self.probe().wants(Wants::LOGS)
     }
 }
 
 /// The lanes.
 impl Core {
     /// Lets a closure that is queued on this loop run in the current surroundings. The loop must be
-    /// the current one: then the switch, which is tested anyway, tells whether contexts are in use.
+    /// the current one: then the switch, which is tested anyway, shows whether contexts are in use.
     #[inline(always)]
     pub(crate) fn carried(&self, kind: &'static str, call: Call) -> Call {
-        if self.modes().is_unwatched() {
+        if !self.probe().has(Mode::CALL) {
             debug_assert!(!frame::is_used(), "the current loop knows of contexts");
             return call;
         }
@@ -147,8 +115,8 @@ impl Core {
     /// Queues a tick on the current loop, to run in the current surroundings, as
     /// [`carried`](Self::carried) does: the switch is tested once.
     #[inline(always)]
-    pub(crate) fn push_tick_here(&self, kind: &'static str, tick: Call, site: Option<Site>) {
-        if self.modes().is_unwatched() {
+    pub(crate) fn push_carried_tick(&self, kind: &'static str, tick: Call, site: Option<Site>) {
+        if !self.probe().has(Mode::CALL) {
             self.executor.push_tick(tick);
         } else {
             self.push_tick_watched(frame::carry(kind, tick), site);
@@ -157,8 +125,13 @@ impl Core {
 
     /// Queues a closure as a microtask on the current loop, to run in the current surroundings.
     #[inline(always)]
-    pub(crate) fn push_microtask_here(&self, kind: &'static str, call: Call, site: Option<Site>) {
-        if self.modes().is_unwatched() {
+    pub(crate) fn push_carried_microtask(
+        &self,
+        kind: &'static str,
+        call: Call,
+        site: Option<Site>,
+    ) {
+        if !self.probe().has(Mode::CALL) {
             self.executor.push_microtask(call);
         } else {
             self.push_microtask_watched(frame::carry(kind, call), site);
@@ -168,7 +141,7 @@ impl Core {
     /// Queues a tick. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call, site: Option<Site>) {
-        if self.modes().is_unwatched() {
+        if !self.probe().has(Mode::CALL) {
             self.executor.push_tick(tick);
         } else {
             self.push_tick_watched(tick, site);
@@ -178,54 +151,33 @@ impl Core {
     /// Queues a closure as a microtask. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_microtask(&self, microtask: Call, site: Option<Site>) {
-        if self.modes().is_unwatched() {
+        if !self.probe().has(Mode::CALL) {
             self.executor.push_microtask(microtask);
         } else {
             self.push_microtask_watched(microtask, site);
         }
     }
 
+    /// Queues a tick that runs as an activity. The wrapper is an allocation: an entry of a lane has
+    /// no place for a line, so that a loop that nothing watches does not pay for one.
     #[cold]
-    #[inline(never)]
     fn push_tick_watched(&self, tick: Call, site: Option<Site>) {
-        let note = Call::note(&TICK, site);
-        self.executor.push_noted_tick(note, tick);
+        let run = move || run_watched(Body::Tick, site, tick);
+        self.executor.push_tick(Call::new(run));
     }
 
+    /// Queues a microtask closure that runs as an activity.
     #[cold]
-    #[inline(never)]
     fn push_microtask_watched(&self, microtask: Call, site: Option<Site>) {
-        let note = Call::note(&MICROTASK, site);
-        self.executor.push_noted_microtask(note, microtask);
+        let run = move || run_watched(Body::Microtask, site, microtask);
+        self.executor.push_microtask(Call::new(run));
     }
 }
 
-/// The note before a tick that was queued while something watched. Usually the drain reads its
-/// line. If nothing watched when the drain began, it calls the note.
-pub(super) static TICK: Note = Note::new::<Tick>();
-
-/// The note before a microtask closure, likewise. It is always called.
-static MICROTASK: Note = Note::new::<Microtask>();
-
-struct Tick;
-struct Microtask;
-
-impl Noted for Tick {
-    fn call(site: Option<Site>) {
-        current::with(|core| {
-            if let Some(core) = core {
-                core.executor.run_noted_tick(site);
-            }
-        });
-    }
-}
-
-impl Noted for Microtask {
-    fn call(site: Option<Site>) {
-        current::with(|core| {
-            if let Some(core) = core {
-                core.executor.run_noted_microtask(site);
-            }
-        });
-    }
+/// Runs a closure of a lane of the current loop as an activity.
+fn run_watched(body: Body, site: Option<Site>, call: Call) {
+    current::with(|core| match core {
+        Some(core) => core.executor.run_call(body, site, call),
+        None => call.call(),
+    });
 }

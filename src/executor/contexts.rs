@@ -21,7 +21,7 @@ use crate::frame::{self, Capture, Frame, Work};
 use crate::probe::Mode;
 use crate::raw::call::Call;
 use crate::raw::task::Payload;
-use crate::raw::unwind::{discard, quietly};
+use crate::raw::unwind::{discard, ignore_panic};
 use crate::task_info::Id;
 
 /// The kind of a task, for a tracker.
@@ -55,7 +55,7 @@ impl Executor {
             return;
         }
         self.contexts.report.set(Some(report));
-        self.modes.set(Mode::CONTEXTS, true);
+        self.probe.set(Mode::CONTEXTS, true);
         self.lanes.wrap_calls(wrapped);
         // The outermost poll, if there is one: those inside of it keep their frames themselves.
         let outermost = self.spawners.borrow().first().copied();
@@ -69,14 +69,14 @@ impl Executor {
 
     #[inline(always)]
     pub(crate) fn uses_contexts(&self) -> bool {
-        self.modes.has(Mode::CONTEXTS)
+        self.probe.has(Mode::CONTEXTS)
     }
 
     /// Empties the frame: the loop is about to run user code, or has run it.
     pub(crate) fn begin_activity(&self) {
         match self.contexts.first.take() {
             Some(First::Task(slot, id)) => self.keep_context(slot, id, None),
-            Some(First::Main) => self.keep_main_context(Frame::captured()),
+            Some(First::Main) => self.keep_main_context(Frame::current()),
             None => {}
         }
         self.clear_frame();
@@ -96,7 +96,7 @@ impl Executor {
             return;
         };
         match self.contexts.report.get() {
-            Some(report) => _ = quietly(|| report(&self.shared, payload)),
+            Some(report) => _ = ignore_panic(|| report(&self.shared, payload)),
             None => discard(payload),
         }
     }
@@ -182,7 +182,7 @@ impl Executor {
             Some(begun) => (Some(begun), (left, work)),
             None => (work, (left, None)),
         };
-        let frame = Frame::captured();
+        let frame = Frame::current();
         if !frame.is_empty() || work.is_some() {
             self.tasks.set_context(slot, Capture { frame, work });
         }
@@ -218,7 +218,7 @@ impl Executor {
         self.begin_activity();
         drop(self.contexts.main.take().enter());
         let polled = poll();
-        self.keep_main_context(Frame::captured());
+        self.keep_main_context(Frame::current());
         self.clear_frame();
         polled
     }

@@ -15,7 +15,7 @@ impl Executor {
     pub(crate) fn set_poll_guard(&self, guard: PollGuard) {
         let is_first = self.poll_guard.set(guard).is_ok();
         debug_assert!(is_first, "a loop has one guard");
-        self.modes.set(Mode::GUARDED, true);
+        self.probe.set(Mode::GUARDED, true);
         self.self_wakes.refuse_all();
     }
 
@@ -30,13 +30,7 @@ impl Executor {
 
     /// Polls a task inside the guard, or drops it if it was aborted.
     pub(super) fn run_task_guarded(&self, runnable: Runnable) {
-        self.guarded(|| {
-            if self.modes.is_unwatched() {
-                self.run_or_drop_plainly(runnable);
-            } else {
-                self.run_task_reported(runnable);
-            }
-        });
+        self.guarded(|| self.run_task_reported(runnable));
     }
 }
 

@@ -446,15 +446,20 @@ impl fmt::Display for JoinError {
     }
 }
 
+/// Prints the text of [`Display`](fmt::Display); with `{:#?}` the number of the task, too.
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.payload() {
-            None => f.write_str("JoinError::Cancelled"),
-            Some(payload) => {
-                let message = panic_message(&**payload).unwrap_or("..");
-                write!(f, "JoinError::Panic({message:?})")
-            }
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
         }
+        let panic = self.payload();
+        let message = panic
+            .as_ref()
+            .map(|it| panic_message(&***it).unwrap_or(".."));
+        f.debug_struct("JoinError")
+            .field("id", &self.id)
+            .field("panic", &message)
+            .finish()
     }
 }
 

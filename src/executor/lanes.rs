@@ -49,8 +49,6 @@ pub(crate) struct Lanes<R> {
     microtasks: Ring<Option<R>>,
     calls: Ring<Call>,
     content: Cell<Content>,
-    /// How many calls were popped that do not count as taken out: replaced ones and notes.
-    uncounted: Cell<u64>,
 }
 
 impl<R> Lanes<R> {
@@ -61,7 +59,6 @@ impl<R> Lanes<R> {
             microtasks: Ring::new(),
             calls: Ring::new(),
             content: Cell::new(Content::Nothing),
-            uncounted: Cell::new(0),
         }
     }
 
@@ -75,23 +72,6 @@ impl<R> Lanes<R> {
     #[inline]
     pub(crate) fn push_call(&self, call: Call) {
         self.calls.push(call);
-        self.microtasks.push(None);
-        self.content.set(Content::Any);
-    }
-
-    /// Queues a tick behind a note, which takes it out by
-    /// [`pop_noted_tick`](Self::pop_noted_tick).
-    #[inline(always)]
-    pub(crate) fn push_noted_tick(&self, note: Call, tick: Call) {
-        self.ticks.push_two(note, tick);
-        self.content.set(Content::Any);
-    }
-
-    /// Queues a closure as a microtask behind a note, which takes it out by
-    /// [`pop_noted_call`](Self::pop_noted_call). Both are one entry.
-    #[inline(always)]
-    pub(crate) fn push_noted_call(&self, note: Call, call: Call) {
-        self.calls.push_two(note, call);
         self.microtasks.push(None);
         self.content.set(Content::Any);
     }
@@ -214,26 +194,6 @@ impl<R> Lanes<R> {
         self.ticks.pop()
     }
 
-    /// Takes the tick behind a note.
-    #[inline(always)]
-    pub(crate) fn pop_noted_tick(&self) -> Option<Call> {
-        self.count_note();
-        self.ticks.pop()
-    }
-
-    /// Takes the closure behind a note.
-    #[inline(always)]
-    pub(crate) fn pop_noted_call(&self) -> Option<Call> {
-        self.count_note();
-        self.calls.pop()
-    }
-
-    /// Counts a note that was taken out: it is no entry of its own.
-    #[inline(always)]
-    fn count_note(&self) {
-        self.uncounted.set(self.uncounted.get() + 1);
-    }
-
     /// Takes the next microtask, in a drain.
     #[inline(always)]
     pub(crate) fn pop_microtask(&self) -> Option<Microtask<R>> {
@@ -245,7 +205,7 @@ impl<R> Lanes<R> {
 
     /// Returns the number of ticks and closures that were taken out.
     pub(crate) fn calls_taken(&self) -> u64 {
-        self.ticks.popped() + self.calls.popped() - self.uncounted.get()
+        self.ticks.popped() + self.calls.popped()
     }
 
     /// Releases the memory of a burst once there are no ticks.
@@ -289,11 +249,11 @@ impl<R> Lanes<R> {
     /// Replaces each tick and closure by what `wrap` makes of it.
     pub(crate) fn wrap_calls(&self, wrap: impl Fn(Call) -> Call) {
         for ring in [&self.ticks, &self.calls] {
-            let calls = ring.take();
-            self.uncounted
-                .set(self.uncounted.get() + calls.len() as u64);
-            for call in calls {
-                ring.push(wrap(call));
+            for number in ring.first()..ring.next() {
+                // In its place, since a call that is popped counts as taken out.
+                if let Some(call) = ring.replace(number, Call::new(|| ())) {
+                    ring.replace(number, wrap(call));
+                }
             }
         }
     }

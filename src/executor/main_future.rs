@@ -4,7 +4,7 @@
 use std::task::Waker;
 
 use super::{Executor, MAIN_FUTURE, budget};
-use crate::probe::{Activity, Origin, Running};
+use crate::probe::{Body, Origin};
 use crate::site::Site;
 
 /// The site and the waker of the main future.
@@ -52,14 +52,12 @@ impl Executor {
             before: self.polled.replace(MAIN_FUTURE),
         };
         budget::begin_poll();
-        let _running = (!self.modes.is_unwatched()).then(|| self.begin_main());
-        self.guarded(|| self.in_main_context(poll))
-    }
-
-    #[cold]
-    fn begin_main(&self) -> Running<'_> {
-        let site = self.main_info.get().map(|main| main.site);
-        self.begin(Activity::Main, Origin::at(site))
+        self.guarded(|| {
+            let site = self.main_info.get().map(|main| main.site);
+            self.watching(Body::MainFuture, Origin::at(site), || {
+                self.in_main_context(poll)
+            })
+        })
     }
 
     /// Returns whether the main future is being polled, here or further up the stack.

@@ -16,6 +16,7 @@ use std::task::Waker;
 use slab::Slab;
 
 use super::Executor;
+use super::primitives::Primitives;
 use crate::numbered::NumberedMap;
 use crate::site::Site;
 use crate::sorted::SortedMap;
@@ -47,6 +48,7 @@ pub(super) struct WaitNotes {
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
     sets: RefCell<Vec<Weak<dyn TaskSet>>>,
+    pub(super) primitives: Primitives,
     /// Made for the first named wait, so that a loop without one allocates nothing.
     named: OnceCell<Rc<NamedWaits>>,
 }
@@ -127,6 +129,8 @@ pub struct NamedWait {
     pub what: &'static str,
     /// The name among others of the kind. It may be empty.
     pub which: &'static str,
+    /// The name that the program gave it, which reports quote.
+    pub name: Option<&'static str>,
     /// The line of the program that waits, if known.
     pub site: Option<Site>,
     /// Which tasks end the wait.
@@ -139,6 +143,7 @@ impl NamedWait {
         Self {
             what,
             which,
+            name: None,
             site,
             source: Source::Unknown,
         }
@@ -258,6 +263,7 @@ impl NamedWaits {
 pub struct WaitNote {
     what: &'static str,
     which: &'static str,
+    name: Option<&'static str>,
     site: Option<Site>,
     listed: Option<(Rc<NamedWaits>, Key)>,
 }
@@ -268,9 +274,15 @@ impl WaitNote {
         Self {
             what,
             which,
+            name: None,
             site,
             listed: None,
         }
+    }
+
+    /// Sets the name among others of the kind, which reports quote.
+    pub fn set_name(&mut self, name: &'static str) {
+        self.name = Some(name);
     }
 
     /// Notes that the future is pending.
@@ -278,7 +290,10 @@ impl WaitNote {
         match &self.listed {
             Some((waits, key)) => _ = waits.with(*key, |entry| entry.data = waker.data()),
             None => {
-                let wait = NamedWait::new(self.what, self.which, self.site);
+                let wait = NamedWait {
+                    name: self.name,
+                    ..NamedWait::new(self.what, self.which, self.site)
+                };
                 let key = waits.insert(wait, waker.data(), None);
                 self.listed = Some((waits.clone(), key));
             }

@@ -7,6 +7,7 @@ use super::join::JoinHandle;
 use super::shared::{Local, Runnable};
 use super::{Executor, budget};
 use crate::frame;
+use crate::probe::Mode;
 use crate::raw::task;
 use crate::site::Site;
 
@@ -23,27 +24,27 @@ impl Executor {
         F::Output: 'static,
     {
         self.start(future, site, name, |runnable| {
-            if self.modes.is_unwatched() && frame::is_plain() {
-                self.lanes.push_task(runnable);
-            } else {
+            if self.probe.has(Mode::SPAWN) || !frame::is_plain() {
                 self.push_spawned_watched(runnable);
+            } else {
+                self.lanes.push_task(runnable);
             }
         })
     }
 
     /// Spawns a task on the current loop. Its first poll is queued in the microtask lane.
     #[inline(always)]
-    pub(crate) fn spawn_here<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
+    pub(crate) fn spawn_current<F>(&self, future: F, site: Site) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
         self.start(future, site, None, |runnable| {
             // The current loop knows whether contexts are in use.
-            if self.modes.is_unwatched() {
-                self.lanes.push_task(runnable);
-            } else {
+            if self.probe.has(Mode::SPAWN) {
                 self.push_spawned_watched(runnable);
+            } else {
+                self.lanes.push_task(runnable);
             }
         })
     }
@@ -89,12 +90,11 @@ impl Executor {
     /// Polls a task that was just spawned, inside its spawner.
     fn run_nested(&self, runnable: Runnable) {
         self.run_inside(|| {
-            if !self.modes.is_unwatched() {
-                // A sink, which is user code, must not find the task missing in the lane: it is
-                // being polled.
-                self.polled.set(runnable.slot());
-                self.note_spawn(runnable.slot());
-            }
+            let slot = runnable.slot();
+            // An observer, which is user code, must not find the task missing in the lane: it is
+            // being polled.
+            self.polled.set(slot);
+            self.probe.spawned(|| self.tasks.info(slot));
             self.run_in_spawner(runnable);
         });
     }

@@ -36,9 +36,9 @@ impl Executor {
         if self.is_polled(slot) {
             return None;
         }
-        self.modes.set(Mode::KEPT, true);
+        self.probe.set(Mode::KEPT, true);
         self.tasks.wake(slot, id);
-        self.modes.set(Mode::KEPT, false);
+        self.probe.set(Mode::KEPT, false);
         self.kept.take()
     }
 
@@ -54,7 +54,7 @@ impl Executor {
             self.run_or_drop(runnable);
         });
         self.let_go(before.enter());
-        // What the task was to run as in its next poll is not told by this one.
+        // This poll does not decide what the task runs as in its next one.
         let before = match context {
             Some(context) if self.tasks.id(slot) == Some(id) => {
                 self.tasks.set_context(slot, context)

@@ -17,9 +17,9 @@ const TWO: Key = Key::Numbered(1);
 
 #[test]
 fn a_frame_keeps_one_value_a_variable_and_never_changes() {
-    let one = Frame::default().with(ONE, Rc::new(1_u32), None);
-    let both = one.with(TWO, Rc::new(2_u32), None);
-    let other = both.with(ONE, Rc::new(3_u32), None);
+    let one = Frame::default().with(ONE, Rc::new(1_u32));
+    let both = one.with(TWO, Rc::new(2_u32));
+    let other = both.with(ONE, Rc::new(3_u32));
     assert_eq!((value(&one, ONE), value(&one, TWO)), (Some(1), None));
     assert_eq!((value(&both, ONE), value(&both, TWO)), (Some(1), Some(2)));
     assert_eq!((value(&other, ONE), value(&other, TWO)), (Some(3), Some(2)));
@@ -31,7 +31,7 @@ fn a_frame_keeps_one_value_a_variable_and_never_changes() {
 #[test]
 fn a_frame_is_current_for_a_call_also_if_it_panics() {
     use_on_this_thread();
-    let frame = Frame::default().with(ONE, Rc::new(1_u32), None);
+    let frame = Frame::default().with(ONE, Rc::new(1_u32));
     assert!(is_plain());
     let seen = frame.clone().run(|| value(&Frame::current(), ONE));
     assert_eq!(seen, Some(1));
@@ -51,7 +51,7 @@ fn a_closure_is_wrapped_only_in_a_frame() {
     assert!(Capture::new("").is_none());
     carry("", look(&seen)).call();
     assert_eq!(seen.take(), Some(None));
-    let frame = Frame::default().with(ONE, Rc::new(1_u32), None);
+    let frame = Frame::default().with(ONE, Rc::new(1_u32));
     let carried = frame.run(|| carry("", look(&seen)));
     carried.call();
     assert_eq!(seen.take(), Some(Some(1)));
@@ -69,7 +69,7 @@ fn the_drop_of_a_value_may_use_frames() {
     use_on_this_thread();
     let saw_none = Rc::new(Cell::new(false));
     let restored = Restored::current();
-    let frame = Frame::default().with(ONE, Rc::new(Looks(saw_none.clone())), None);
+    let frame = Frame::default().with(ONE, Rc::new(Looks(saw_none.clone())));
     drop(frame.enter());
     drop(restored);
     assert!(saw_none.get());

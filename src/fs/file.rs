@@ -432,14 +432,12 @@ impl File {
     }
 
     /// The shared state, for a job that uses two files.
-    #[allow(dead_code, reason = "only Unix copies from one open file to another")]
     #[inline]
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()
     }
 
     /// The file of the standard library.
-    #[allow(dead_code, reason = "only Unix changes the owner of an open file")]
     #[inline]
     pub(super) fn get_ref(&self) -> &std::fs::File {
         self.shared.file()

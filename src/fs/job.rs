@@ -12,10 +12,10 @@ use crate::blocking::Work;
 use crate::blocking::step_job::{self, Steps};
 use crate::error::OsError;
 use crate::error::os::About;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
 use crate::probe::Area;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// A job that was queued, or was not.

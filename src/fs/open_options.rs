@@ -6,7 +6,7 @@ use std::path::Path;
 use super::file::File;
 use super::job::{Call, submit};
 use crate::error::OsError;
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::sys;
 
 /// Options for opening a file, as [`std::fs::OpenOptions`]. Unix adds `mode` and `custom_flags`.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::file::File;
 use super::job::{on_path, on_paths};
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::sys;
 
 /// Permissions to check with [`access`], combined with `|`.

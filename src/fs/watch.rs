@@ -18,12 +18,12 @@ use std::task::{Context, Poll};
 use futures::Stream;
 
 use crate::error::{Error as Refusal, OsError};
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::watches::Watch;
 use crate::keeper::Keeper;
 pub use crate::kinds::WatchKind;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::sys::watch::Notice;
 
 /// Watches a file, or a directory and its direct entries, on the running loop; see [`Watcher`].
@@ -95,15 +95,15 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 ///
 /// # macOS and the BSDs
 ///
-/// Each watched file or directory takes an open descriptor. The kernel (`EVFILT_VNODE`) tells that
-/// the entries of a directory have changed, not which: they are read again and compared. So changes
-/// that undo each other quickly are not reported, and a change of the content or the attributes of
-/// an entry is not reported either: watch the file itself.
+/// Each watched file or directory takes an open descriptor. The kernel (`EVFILT_VNODE`) reports
+/// that the entries of a directory have changed, not which: they are read again and compared. So
+/// changes that undo each other quickly are not reported, and a change of the content or the
+/// attributes of an entry is not reported either: watch the file itself.
 ///
 /// # Windows
 ///
-/// The OS does not tell a change of attributes from one of the content: both are
-/// [`Modified`](WatchKind::Modified). Nor does it tell whether an entry that is gone was a
+/// The OS does not distinguish a change of attributes from one of the content: both are
+/// [`Modified`](WatchKind::Modified). Nor does it report whether an entry that is gone was a
 /// directory, and that a watched directory was renamed. A file is watched by its name in its
 /// directory: it is followed to another name there, and one that is moved to another directory
 /// counts as removed.

@@ -170,7 +170,7 @@ async fn watched<W: Future>(
             };
             match (must_drain, is_draining) {
                 (false, _) => return Poll::Pending,
-                // It was told to end, and has not.
+                // Its end was requested, and it has not ended.
                 (true, true) if due.is_err() => return Poll::Ready(Err(Ended::Closed)),
                 (true, true) => return Poll::Pending,
                 (true, false) => {

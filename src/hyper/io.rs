@@ -208,7 +208,7 @@ impl<S: AsyncRead + Unpin + 'static> Wire<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Wire<S> {
-    /// Tells the server whether the peer takes bytes.
+    /// Reports to the server whether the peer takes bytes.
     #[inline]
     fn note_write(&self, written: &Poll<io::Result<usize>>) {
         if let Some(link) = &self.link {

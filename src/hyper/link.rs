@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::serve_error::ServeError;
 use crate::clock::{NEVER, nanoseconds};
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -69,7 +69,7 @@ enum Awaits {
     Idle,
     /// The service, or the end of its answers.
     Busy,
-    /// The end of the connection, which was told to end.
+    /// The end of the connection, which was requested.
     Closing,
 }
 
@@ -231,7 +231,8 @@ impl Link {
         Ok(deadline.min(write).min(unknown))
     }
 
-    /// The connection was told to end. Its peer may take part in that for as long as for a head.
+    /// The end of the connection was requested. Its peer may take part in it for as
+    /// long as for a head.
     pub(super) fn is_closing(&self) {
         if self.requests.get() == 0 {
             self.set(Awaits::Closing);

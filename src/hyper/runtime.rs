@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hyper::rt;
 
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::local::Local;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::time::{self, Sleep, sleep_at};

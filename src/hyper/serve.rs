@@ -21,7 +21,7 @@ use super::make_service::MakeService;
 use super::runtime::{HyperExecutor, HyperTimer};
 use super::serve_error::ServeError;
 use super::service::IntoService;
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::time;

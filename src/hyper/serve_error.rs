@@ -29,7 +29,6 @@ use std::io;
 /// })
 /// # }
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
     /// A connection could not be accepted. The listener rests if the error stays.
@@ -63,6 +62,23 @@ impl fmt::Display for ServeError {
         match self.source() {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),
+        }
+    }
+}
+
+/// Prints the text of [`Display`](fmt::Display); with `{:#?}` the variant and its cause.
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        match self {
+            Self::Accept(error) => f.debug_tuple("Accept").field(error).finish(),
+            Self::Handshake(error) => f.debug_tuple("Handshake").field(error).finish(),
+            Self::Connection(error) => f.debug_tuple("Connection").field(error).finish(),
+            Self::HeaderTimeout => f.write_str("HeaderTimeout"),
+            Self::WriteTimeout => f.write_str("WriteTimeout"),
+            Self::ShutdownTimeout => f.write_str("ShutdownTimeout"),
         }
     }
 }

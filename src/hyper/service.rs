@@ -134,7 +134,7 @@ impl<S: tower_service::Service<Request<Incoming>>> Future for Call<S> {
     }
 }
 
-/// A service that tells the connection of each request, and of its end.
+/// A service that reports the start and the end of each request to the connection.
 pub(super) struct Counted<S> {
     service: S,
     link: Rc<Link>,

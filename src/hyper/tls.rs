@@ -118,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         let below = &mut Below(&mut self.below, cx);
         let count = ready!(poll(self.session.read_tls(below)))?;
         if let Err(error) = self.session.process_new_packets() {
-            // The alert tells the peer why. It is lost if the stream below is full.
+            // The alert names the reason to the peer. It is lost if the stream below is full.
             let _ = self.poll_send(cx);
             return Poll::Ready(Err(invalid(error)));
         }

@@ -5,9 +5,9 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::task::{Context, Poll, ready};
 
 use super::source::Source;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::sources::Direction;
 use crate::label::Role;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Interest, Ready, is_writing};
 #[cfg(any(feature = "hyper", feature = "tokio-io"))]
@@ -151,7 +151,7 @@ impl<T: AsSource> Source<T> {
         self
     }
 
-    /// Sets what reports say of the descriptor besides what the kernel tells.
+    /// Sets the role of the descriptor, which reports print beside what the kernel knows.
     pub(crate) fn with_role(self, role: Role) -> Self {
         self.state.role.set(role);
         self

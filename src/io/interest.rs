@@ -274,7 +274,7 @@ impl<T: AsSource> Source<T> {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         if self.state.is_asked() {
-            self.loop_core().note_attempt(&self.state);
+            self.loop_core().waits.note_attempt(&self.state);
         }
         let result = operation();
         if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {

@@ -12,8 +12,8 @@ use std::panic::Location;
 use super::bytes::{impl_async_read, impl_async_write};
 use super::source::Source;
 use super::when_ready::Readiness;
-use crate::event_loop::api::handle::{Close, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::handle::{Close, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::pipe::{self as sys, PipeEnd};
 use crate::sys::poller::Ready;
@@ -53,14 +53,15 @@ use crate::sys::poller::Ready;
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let site = Location::caller();
     let (reader, writer) = sys::pipe()?;
-    let blocks = true;
     let reader = PipeReader {
         source: register(reader, site)?,
-        blocks,
+        #[cfg(unix)]
+        blocks: true,
     };
     let writer = PipeWriter {
         source: register(writer, site)?,
-        blocks,
+        #[cfg(unix)]
+        blocks: true,
     };
     Ok((reader, writer))
 }
@@ -117,7 +118,7 @@ fn end(source: &mut Source<PipeEnd>) {
 pub struct PipeReader {
     source: Source<PipeEnd>,
     /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
-    #[allow(dead_code, reason = "only Unix has modes")]
+    #[cfg(unix)]
     blocks: bool,
 }
 
@@ -201,7 +202,7 @@ impl_async_read!(PipeReader);
 pub struct PipeWriter {
     source: Source<PipeEnd>,
     /// Whether the descriptor was in blocking mode, which `into_owned_fd` restores.
-    #[allow(dead_code, reason = "only Unix has modes")]
+    #[cfg(unix)]
     blocks: bool,
 }
 

@@ -11,12 +11,12 @@ use std::io;
 use std::panic::Location;
 use std::rc::Rc;
 
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::poll_handles::PollState;
 use crate::keeper::Keeper;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::sys::poller::{AsSource, PollEvents};
 
 /// Calls a callback in the poll phase while a descriptor or socket is ready: libuv's `uv_poll_t`,

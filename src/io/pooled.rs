@@ -19,15 +19,16 @@ use std::task::{Context, Poll, ready};
 
 use super::source::Source;
 use crate::blocking::Work;
-use crate::event_loop::api::handle::{Close, HandleCore, Owner, Stage, sealed};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::Direction;
+use crate::event_loop::ledger::handles::{Owner, Stage};
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::pool::Class;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, HandleCore, sealed};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::errno::cancelled;
 use crate::sys::poller::Interest;
@@ -326,9 +327,9 @@ impl Pooled {
 mod tests {
     use super::{Leftover, Pooled};
     use crate::event_loop::EventLoop;
-    use crate::event_loop::api::block_on::block_on;
-    use crate::event_loop::api::loop_handle::LoopHandle;
     use crate::label::Role;
+    use crate::runtime::block_on::block_on;
+    use crate::runtime::loop_handle::LoopHandle;
     use crate::sys::descriptor;
     use futures::FutureExt;
     use std::future::poll_fn;

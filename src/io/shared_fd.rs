@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use super::pooled::{Leftover, Pooled};
 use super::source::Source;
-use crate::event_loop::api::handle::{Close, HandleCore, sealed};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::label::Role;
+use crate::runtime::handle::{Close, HandleCore, sealed};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::sys::poller::Ready;
 use crate::sys::stdio::{Borrowed, StdioKind, Unblocked, borrow};
 

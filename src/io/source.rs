@@ -16,12 +16,15 @@ use std::task::{Context, Poll};
 
 use super::when_ready::{Readiness, WhenReady};
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, Owner, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::{Direction, SourceState};
+use crate::event_loop::ledger::handles::Owner;
 use crate::keeper::Keeper;
+#[cfg(feature = "net")]
+use crate::label::Role;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Interest, REPORTS_HANG_UP, REPORTS_PRIORITY, Registration};
 
@@ -79,11 +82,33 @@ pub struct Source<T: AsSource> {
     pub(super) registration: Option<Registration<T>>,
 }
 
+/// What a source keeps when it moves to another loop.
+#[cfg(feature = "net")]
+pub(crate) struct Moving {
+    pub(crate) site: Site,
+    role: Role,
+    is_referenced: bool,
+    short_is_drained: bool,
+}
+
+#[cfg(feature = "net")]
+impl Moving {
+    /// Describes a connection that was accepted and never registered.
+    pub(crate) fn accepted(is_tcp: bool, site: Site) -> Self {
+        Self {
+            site,
+            role: Role::Accepted,
+            is_referenced: true,
+            short_is_drained: is_tcp,
+        }
+    }
+}
+
 impl<T: AsSource> Source<T> {
     /// Notes that this source and another one are the ends of a pair.
     #[cfg(all(unix, feature = "net"))]
     pub(crate) fn pair_with(&self, other: &Self) {
-        self.loop_core().note_pair(&self.state, &other.state);
+        self.loop_core().waits.note_pair(&self.state, &other.state);
     }
 
     /// Registers `source` with the loop.
@@ -122,7 +147,7 @@ impl<T: AsSource> Source<T> {
                 })
             }
             Err((_source, error)) => {
-                loop_core.remove_source(&state);
+                loop_core.io.remove_source(&state);
                 Err(error)
             }
         }
@@ -167,6 +192,29 @@ impl<T: AsSource> Source<T> {
         let registration = self.registration.take().expect(CLOSED);
         self.core.release();
         registration.leave()
+    }
+
+    /// Deregisters the source, so that it can move to another loop.
+    #[cfg(feature = "net")]
+    pub(crate) fn detach(self) -> (T, Moving) {
+        let moving = Moving {
+            site: self.created_at(),
+            role: self.state.role.get(),
+            is_referenced: self.has_ref(),
+            short_is_drained: self.state.is_short_drained(),
+        };
+        (self.into_inner(), moving)
+    }
+
+    /// Makes the source, which is new, the one that was detached.
+    #[cfg(feature = "net")]
+    pub(crate) fn arrived(self, moving: Moving) -> Self {
+        self.state.role.set(moving.role);
+        self.state.set_short_as_drained(moving.short_is_drained);
+        if !moving.is_referenced {
+            self.unref();
+        }
+        self
     }
 
     /// Closes the source at once. The close completes in the closing phase; see [`Close`].

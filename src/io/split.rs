@@ -35,7 +35,8 @@ pub trait Duplex {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let (server, _) = listener.accept().await?;
-///     let (mut read, mut write) = phaseloop::io::split(server);
+///     // `io::split(server)` does the same.
+///     let (mut read, mut write) = server.into_split();
 ///     let mut client_write = &client;
 ///     client_write.write_all(b"ping").await?;
 ///     let mut buffer = [0; 4];
@@ -265,7 +266,8 @@ pub struct ReuniteError<S: Duplex>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 
 impl<S: Duplex> fmt::Debug for ReuniteError<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ReuniteError(..)")
+        // The halves have no text that would help, so there is no longer form.
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use super::bytes::{impl_async_read, impl_async_write};
 use super::pooled::Leftover;
 use super::shared_fd::SharedFd;
-use crate::event_loop::api::handle::{Close, impl_handle};
 use crate::label::Role;
+use crate::runtime::handle::{Close, impl_handle};
 use crate::sys::stdio::{StdioKind, borrow};
 
 /// Bytes of standard input that a job has read for a reader that was dropped.

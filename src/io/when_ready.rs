@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker, ready};
 
 use super::source::Source;
 use crate::event_loop::io::sources::Direction;
-use crate::event_loop::io::wait_list::WaitKey;
 use crate::sys::poller::AsSource;
+use crate::wait_list::WaitKey;
 
 /// Waits until a [`Source`] is ready in one direction.
 ///

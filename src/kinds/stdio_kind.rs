@@ -21,7 +21,7 @@ pub enum StdioKind {
     File,
     /// A character device other than a terminal, such as `/dev/null` and `NUL`.
     Device,
-    /// A pipe or FIFO. On Windows also a socket, which is not told from a pipe there.
+    /// A pipe or FIFO. On Windows also a socket, which cannot be distinguished from a pipe there.
     Pipe,
     /// A Unix stream socket.
     Unix,

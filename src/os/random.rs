@@ -5,9 +5,9 @@ use std::io;
 use std::panic::Location;
 
 use crate::blocking::Work;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::ledger::jobs::Purpose;
 use crate::pool::Class;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 

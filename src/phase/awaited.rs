@@ -5,9 +5,9 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
 use crate::phase_order::Phase;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// Waits for the next check phase. A turn of the loop passes meanwhile, so that timers and I/O can
@@ -231,7 +231,11 @@ impl Future for PhaseFuture {
                 Poll::Pending
             }
             Some((handle, key)) => {
-                if handle.core().set_entry_waker(self.phase, *key, cx.waker()) {
+                if handle
+                    .core()
+                    .phases
+                    .set_entry_waker(self.phase, *key, cx.waker())
+                {
                     return Poll::Pending;
                 }
                 Poll::Ready(())

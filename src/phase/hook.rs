@@ -11,13 +11,13 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::hooks::{HookState, Hooks};
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 
 /// Runs once a turn before the prepare hooks. The loop does not wait in the poll phase while an
 /// idle hook is started.
@@ -152,7 +152,7 @@ impl<P: HookPhase> Hook<P> {
     }
 
     fn hooks(&self) -> &Hooks {
-        self.loop_core().hooks(P::PHASE)
+        self.loop_core().phases.hooks(P::PHASE)
     }
 
     fn loop_core(&self) -> &Core {

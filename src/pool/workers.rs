@@ -7,7 +7,7 @@ use super::queue::{Queue, Queued};
 use super::{Class, Job, PoolBuilder, PoolMetrics, PoolStats};
 use crate::histogram::Histogram;
 use crate::raw::sync::{Condvar, Mutex, MutexGuard, thread};
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::ignore_panic;
 use crate::sys::clock::Counter;
 use crate::sys::fork;
 
@@ -147,10 +147,10 @@ impl Workers {
     ///
     /// The OS error of starting a thread, if there is no thread.
     pub(super) fn submit(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
-        self.here().submit_here(class, job)
+        self.here().enqueue(class, job)
     }
 
-    fn submit_here(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
+    fn enqueue(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
         let queued = Queued {
             job,
             class,
@@ -230,7 +230,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         if self.generation != fork::generation() {
-            // No thread is left to tell, and one may have held the lock.
+            // No thread is left to notify, and one may have held the lock.
             return;
         }
         self.shared.lock().closed = true;
@@ -252,7 +252,7 @@ fn work(shared: &Shared) {
             }
             // Jobs catch their own panics. A panic that escapes, from a drop, must not cost the
             // pool a thread.
-            quietly(|| job.run());
+            ignore_panic(|| job.run());
             let start = now;
             now = shared.clock.nanoseconds();
             state = shared.lock();

@@ -10,10 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::panic::Location;
 
 use self::frames::{Incoming, LONGEST, Outgoing, header};
-use crate::event_loop::api::handle::{Close, Handle, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::Source;
 use crate::label::Role;
+use crate::runtime::handle::{Close, Handle, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::process::inherited::{self, Inherited};
 
@@ -179,6 +179,7 @@ impl Channel {
         let site = Location::caller();
         LoopHandle::current()
             .core()
+            .waits
             .note_outside("a socket of the standard library", site);
         Self::from_std_at(stream, site)
     }

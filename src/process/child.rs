@@ -13,14 +13,14 @@ use futures::io::AsyncRead;
 #[cfg(unix)]
 use super::channel::Channel;
 use crate::error::Error;
-use crate::event_loop::api::handle::{Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::children::{ChildState, End};
-use crate::event_loop::io::wait_list::WaitKey;
 use crate::io::{PipeReader, PipeWriter};
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::signal::SignalKind;
 use crate::sys::errno::cancelled;
+use crate::wait_list::WaitKey;
 
 /// The writing end of the child's standard input.
 pub type ChildStdin = PipeWriter;
@@ -451,8 +451,8 @@ impl Collect {
 #[cfg(test)]
 mod tests {
     use super::Collect;
-    use crate::event_loop::api::block_on::block_on;
     use crate::io::pipe;
+    use crate::runtime::block_on::block_on;
     use futures::AsyncWriteExt;
     use std::future::poll_fn;
     use std::task::Poll;

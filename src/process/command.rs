@@ -18,10 +18,10 @@ use super::child::Child;
 use super::stdio::Stdio;
 use crate::error::OsError;
 use crate::error::os::About;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::io::{PipeReader, PipeWriter, pipe};
 use crate::keeper::Keeper;
 use crate::probe::Area;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::process::{Process, enter_fault, is_limit};
 

@@ -29,7 +29,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// - A closure that blocks goes to [`spawn_blocking`](crate::spawn_blocking), and gets the bytes,
 ///   not the socket.
 /// - A [`Local`](crate::Local) passes a bound of `Send` where nothing leaves the thread.
-/// - A socket for another loop is sent as a socket of `std`, and registered there.
+/// - A socket for another loop is sent as a `net::Detached`, and registered there.
 ///
 /// No type implements it.
 ///
@@ -68,12 +68,6 @@ impl<T> Bound<T> {
             _stays: PhantomData,
             value: Hidden(value),
         }
-    }
-
-    #[inline(always)]
-    #[allow(dead_code, reason = "not every feature takes a value out")]
-    pub(crate) fn into_inner(self) -> T {
-        self.value.0
     }
 }
 

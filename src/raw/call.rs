@@ -11,16 +11,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
 
 /// Room for a closure of one word, or for a pointer to a larger one. The word has pointer type, so
 /// that a captured pointer keeps its provenance.
 type Room = MaybeUninit<*mut ()>;
-
-/// A line of the program, if known.
-type Line = Option<&'static Location<'static>>;
 
 /// A queued closure.
 pub struct Call {
@@ -29,33 +25,6 @@ pub struct Call {
     room: Room,
     /// Makes the type neither `Send` nor `Sync`: the closure need not be.
     _local: PhantomData<Rc<()>>,
-}
-
-/// A kind of call that holds nothing but a line of the program. A queue that finds one may read the
-/// line in place of the call.
-pub(crate) struct Note(Actions);
-
-impl Note {
-    /// `N` says what the call does.
-    pub(crate) const fn new<N: Noted>() -> Self {
-        Self(Actions {
-            call: call_noted::<N>,
-            drop: |_| (),
-        })
-    }
-}
-
-/// What the call of a [`Note`] does.
-pub(crate) trait Noted {
-    fn call(site: Line);
-}
-
-/// # Safety
-///
-/// The room holds the line of a note.
-unsafe fn call_noted<N: Noted>(room: *mut Room) {
-    // SAFETY: by contract. A line is plain data.
-    N::call(unsafe { room.cast::<Line>().read() });
 }
 
 struct Actions {
@@ -121,31 +90,6 @@ impl Call {
         }
     }
 
-    /// Makes a call of a kind that holds a line.
-    #[inline(always)]
-    pub(crate) fn note(kind: &'static Note, site: Line) -> Self {
-        let mut room = Room::uninit();
-        // SAFETY: an optional reference is as large as the room, which is ours.
-        unsafe { room.as_mut_ptr().cast::<Line>().write(site) };
-        Self {
-            actions: &kind.0,
-            room,
-            _local: PhantomData,
-        }
-    }
-
-    /// Returns the line that the call holds if it is of this kind, or the call.
-    #[inline(always)]
-    pub(crate) fn into_line(self, kind: &'static Note) -> Result<Line, Self> {
-        if !ptr::eq(self.actions, &kind.0) {
-            return Err(self);
-        }
-        let this = ManuallyDrop::new(self);
-        // SAFETY: only `note` makes calls with these actions, which are a static of their own, and
-        // it has written a line to the room. A line is plain data.
-        Ok(unsafe { this.room.as_ptr().cast::<Line>().read() })
-    }
-
     #[inline]
     /// Calls the closure.
     pub fn call(self) {
@@ -172,9 +116,9 @@ impl fmt::Debug for Call {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, Line, Note, Noted};
+    use super::Call;
     use std::cell::Cell;
-    use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
 
     #[repr(align(64))]
@@ -220,38 +164,6 @@ mod tests {
             }
             assert_eq!(Rc::strong_count(&count), 1);
         }
-    }
-
-    struct Shown;
-
-    static SHOWN: Note = Note::new::<Shown>();
-    static OTHER: Note = Note::new::<Shown>();
-
-    thread_local! {
-        static LINES: Cell<u32> = const { Cell::new(0) };
-    }
-
-    impl Noted for Shown {
-        fn call(site: Line) {
-            LINES.set(LINES.get() + site.map_or(1_000, |site| site.line()));
-        }
-    }
-
-    #[test]
-    fn a_note_gives_its_line_to_who_knows_its_kind_and_is_called_by_others() {
-        let here = Location::caller();
-        let note = || Call::note(&SHOWN, Some(here));
-        assert!(note().into_line(&SHOWN).unwrap() == Some(here));
-        note().into_line(&OTHER).unwrap_err().call();
-        assert_eq!(LINES.get(), here.line());
-        Call::note(&SHOWN, None).call();
-        assert_eq!(LINES.get(), here.line() + 1_000);
-        drop(note());
-        let held = Rc::new(());
-        let kept = held.clone();
-        let call = Call::new(move || drop(kept));
-        drop(call.into_line(&SHOWN).unwrap_err());
-        assert_eq!(Rc::strong_count(&held), 1, "a closure stays one");
     }
 
     #[test]

@@ -126,7 +126,7 @@ mod tests {
             if next.is_some() {
                 drop_flat(next);
             }
-            assert!(!self.panics, "as it was told");
+            assert!(!self.panics, "as it was asked to");
         }
     }
 

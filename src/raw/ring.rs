@@ -127,32 +127,6 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Appends two values, one behind the other. A full ring grows.
-    #[inline(always)]
-    pub(crate) fn push_two(&self, first: T, second: T) {
-        let (tail, mask) = (self.tail.get(), self.mask.get());
-        if tail.wrapping_sub(self.head.get()) >= mask {
-            return self.push_two_grown(first, second);
-        }
-        let buffer = self.buffer.get();
-        // SAFETY: the indices are below the capacity by `& mask`, and their places are free, since
-        // fewer than `mask` places hold values.
-        unsafe {
-            buffer.add(tail & mask).write(MaybeUninit::new(first));
-            let next = tail.wrapping_add(1) & mask;
-            buffer.add(next).write(MaybeUninit::new(second));
-        }
-        self.tail.set(tail.wrapping_add(2));
-    }
-
-    // Not inlined, so that the callers save no registers for it.
-    #[cold]
-    #[inline(never)]
-    fn push_two_grown(&self, first: T, second: T) {
-        self.push(first);
-        self.push(second);
-    }
-
     #[cold]
     fn push_grown(&self, value: T) {
         self.resize((self.mask.get() + 1) * 2);
@@ -242,22 +216,6 @@ mod tests {
     use std::cell::Cell;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
-
-    #[test]
-    fn two_values_are_pushed_one_behind_the_other_also_when_the_ring_grows() {
-        let ring = Ring::new();
-        // The ring is full, or has one place left, each time it grows.
-        for before in [0, 1] {
-            let values = 0..200;
-            (0..before).for_each(|_| ring.push(Rc::new(-1)));
-            for value in values.clone().step_by(2) {
-                ring.push_two(Rc::new(value), Rc::new(value + 1));
-            }
-            (0..before).for_each(|_| assert_eq!(*ring.pop().unwrap(), -1));
-            let seen: Vec<_> = ring.take().iter().map(|value| **value).collect();
-            assert_eq!(seen, values.collect::<Vec<_>>());
-        }
-    }
 
     #[test]
     fn values_come_out_in_the_order_in_which_they_went_in() {
@@ -359,7 +317,7 @@ mod tests {
         assert_eq!(ring.pop(), Some(Box::new(7)));
     }
 
-    /// Counts its drops, and panics in one of them if told to.
+    /// Counts its drops, and panics in one of them if asked to.
     struct Value(Rc<Cell<usize>>, bool);
 
     impl Drop for Value {

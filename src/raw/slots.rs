@@ -4,7 +4,7 @@
 //!   places  [ pointer | 2 << 1 | 1 | none << 1 | 1 | pointer ]     first free place: 1
 //! ```
 //!
-//! A place takes one word: a pointer, or the number of the next free place, told apart by the
+//! A place takes one word: a pointer, or the number of the next free place, distinguished by the
 //! lowest bit.
 #![allow(
     unsafe_code,

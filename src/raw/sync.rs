@@ -4,19 +4,21 @@
 //! shipped code.
 
 #[cfg(not(phaseloop_loom))]
+#[allow(unused_imports, reason = "not every feature counts")]
 pub(crate) use std::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     thread,
 };
 
 #[cfg(phaseloop_loom)]
+#[allow(unused_imports, reason = "not every feature counts")]
 pub(crate) use loom::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     thread,
 };

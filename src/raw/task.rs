@@ -49,6 +49,7 @@ pub(crate) use self::output::Output;
 use self::state::{State, StateCell};
 pub(crate) use self::task_ref::TaskRef;
 use super::stack_poll;
+use super::unwind::ignore_panic;
 
 /// The payload of a panic.
 pub type Payload = Box<dyn Any + Send>;
@@ -110,7 +111,7 @@ unsafe impl<L: Send + Sync> Sync for Meta<L> {}
 impl<L: Local> Meta<L> {
     /// Reports a panic. A panic of the report itself is ignored.
     fn report(&self, payload: Payload) {
-        quietly(|| self.local.unhandled(self.slot, payload));
+        ignore_panic(|| self.local.unhandled(self.slot, payload));
     }
 
     /// Drops an output and reports its panic, or the panic of the drop.
@@ -126,13 +127,6 @@ impl<L: Local> Meta<L> {
         let here = std::thread::current().id();
         assert_eq!(self.owner, here, "a task left its owner thread");
     }
-}
-
-/// Calls `f` and ignores its panic, and a panic of the payload's drop. A payload of that second
-/// panic leaks.
-fn quietly(f: impl FnOnce()) {
-    let panicked = catch_unwind(AssertUnwindSafe(f));
-    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panicked))));
 }
 
 /// Calls `f`, which does not panic. A panic would abort, so the compiler can omit the unwinding
@@ -261,11 +255,11 @@ impl<F: Future, L: Local> Tracked<'_, F, L> {
         let output = match (output, dropped) {
             (output, Ok(())) => output,
             (Ok(value), Err(payload)) => {
-                quietly(|| drop(value));
+                ignore_panic(|| drop(value));
                 Err(payload)
             }
             (Err(first), Err(second)) => {
-                quietly(|| drop(second));
+                ignore_panic(|| drop(second));
                 Err(first)
             }
         };

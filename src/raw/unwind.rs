@@ -4,9 +4,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Calls `f`. It returns `None` if `f` panicked. The panic hook has reported the panic; it is not
+/// Calls `f`, and returns `None` if it panics. The panic hook has reported the panic, which is not
 /// propagated.
-pub fn quietly<R>(f: impl FnOnce() -> R) -> Option<R> {
+pub fn ignore_panic<R>(f: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(f)).map_err(discard).ok()
 }
 
@@ -55,7 +55,7 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use super::{Steps, quietly};
+    use super::{Steps, ignore_panic};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Its drop panics with another value of this type.
@@ -69,12 +69,12 @@ mod tests {
 
     #[test]
     fn a_payload_whose_drop_panics_goes_nowhere() {
-        assert_eq!(quietly(|| 1), Some(1));
+        assert_eq!(ignore_panic(|| 1), Some(1));
         assert_eq!(
-            quietly(|| std::panic::resume_unwind(Box::new(Endless))),
+            ignore_panic(|| std::panic::resume_unwind(Box::new(Endless))),
             None::<()>
         );
-        assert_eq!(quietly(|| drop(Endless)), None);
+        assert_eq!(ignore_panic(|| drop(Endless)), None);
     }
 
     #[test]

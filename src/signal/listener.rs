@@ -13,11 +13,11 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::SignalKind;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::io::signals::Listener;
 use crate::keeper::Keeper;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 
 /// Runs a callback for each caught signal; [the module](super) describes the order.
 ///

@@ -1,8 +1,8 @@
 //! The option of a loop that prints a report on a signal.
 
 use super::SignalKind;
-use crate::event_loop::api::builder::Builder;
-use crate::event_loop::report::on_signal::ReportOn;
+use crate::report::on_signal::ReportOn;
+use crate::runtime::builder::Builder;
 
 impl Builder {
     /// Prints the loop's [report](crate::LoopHandle::report) and its most important

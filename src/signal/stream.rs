@@ -14,14 +14,15 @@ use futures::Stream;
 
 use super::SignalKind;
 use crate::error::Error;
-use crate::event_loop::api::handle::{Handle, HandleCore, Owner, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::io::signals::{Listener, label};
+use crate::event_loop::ledger::handles::Owner;
 use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// A stream of signals, in the order in which they were caught.

@@ -32,7 +32,7 @@ mod tests {
     use super::ctrl_break;
     use crate::event_loop::EventLoop;
     use crate::event_loop::RunMode;
-    use crate::event_loop::api::block_on::block_on;
+    use crate::runtime::block_on::block_on;
     use crate::signal::{Signal, SignalKind, Signals, ctrl_c};
     use crate::sys::signal::{WITH_CONSOLE, raise};
     use futures::FutureExt as _;

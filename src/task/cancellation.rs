@@ -15,7 +15,7 @@ use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::sorted::SortedMap;
 
-/// Tells futures that they should end. Clones share one state.
+/// Signals futures that they should end. Clones share one state.
 ///
 /// A [child](Self::child_token) is cancelled with its parent; the parent is not cancelled with its
 /// child. A token wakes its waiters in the order in which they began to wait, and then those of its

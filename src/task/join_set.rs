@@ -11,11 +11,11 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 use futures::Stream;
 use slab::Slab;
 
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::current;
 use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 use crate::executor::notes::TaskSet;
 use crate::raw::bound::Bound;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::task_info::Id;
 
 /// A set of tasks whose outputs are returned in the order of completion.

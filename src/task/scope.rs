@@ -161,7 +161,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
             let output = future.await;
             end.slot.output.set(output);
         };
-        self.push(Framed::new(Frame::captured(), task));
+        self.push(Framed::new(Frame::current(), task));
         ScopedJoinHandle {
             slot,
             note: WaitNote::new("scoped task", "", Some(Location::caller())),

@@ -82,7 +82,7 @@ impl Future for YieldNow {
             Progress::Woken => return Poll::Ready(()),
             Progress::Queued(shared, key) => {
                 let is_queued = current::with_loop_of(shared, |core| {
-                    core.map(|core| core.set_entry_waker(Phase::Poll, *key, cx.waker()))
+                    core.map(|core| core.phases.set_entry_waker(Phase::Poll, *key, cx.waker()))
                 });
                 match is_queued {
                     Some(true) => return Poll::Pending,

@@ -25,11 +25,14 @@ pub enum MissedTicks {
     Burst,
 }
 
-/// Creates an interval that ticks every `period`; the first tick completes at once.
+/// Creates an interval that ticks every `period`; the first tick completes at once, in the poll
+/// that asks for it.
 ///
-/// A tick completes in the timers phase, like a [`sleep`](super::sleep), and never early.
-/// [`Interval::set_missed_ticks`] sets what happens to missed ticks. A period of zero ticks once a
-/// turn.
+/// Each further tick completes in the timers phase, like a [`sleep`](super::sleep), and never
+/// early. A period of zero ticks once a turn.
+///
+/// Missed ticks are delayed, unless [`Interval::set_missed_ticks`] sets otherwise. The default of
+/// tokio is [`MissedTicks::Burst`].
 ///
 /// # Panics
 ///
@@ -51,7 +54,10 @@ pub enum MissedTicks {
 /// ```
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
-    interval_at(now(), period)
+    Interval {
+        is_new: true,
+        ..interval_at(now(), period)
+    }
 }
 
 /// Creates an interval that ticks every `period`, the first time at `start`; see [`interval`].
@@ -81,6 +87,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
         next: Some(start),
         period,
         missed_ticks: MissedTicks::default(),
+        is_new: false,
     }
 }
 
@@ -93,6 +100,8 @@ pub struct Interval {
     next: Option<Instant>,
     period: Duration,
     missed_ticks: MissedTicks,
+    /// Whether the first tick, which waits for nothing, is still to come.
+    is_new: bool,
 }
 
 impl Interval {
@@ -110,7 +119,7 @@ impl Interval {
         let Some(due) = self.next else {
             return Poll::Pending;
         };
-        if Pin::new(&mut self.sleep).poll(cx).is_pending() {
+        if !self.is_new && Pin::new(&mut self.sleep).poll(cx).is_pending() {
             return Poll::Pending;
         }
         self.set_next(self.after(due));
@@ -169,6 +178,7 @@ impl Interval {
     }
 
     fn set_next(&mut self, next: Option<Instant>) {
+        self.is_new = false;
         self.next = next;
         if let Some(next) = next {
             self.sleep.reset(next);

@@ -13,9 +13,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::clock::nanoseconds;
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::phases::timers::Payload;
 use crate::event_loop::phases::timers::heap::TimerKey;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 
 /// Waits for `duration`, counted from this call.
@@ -127,7 +127,7 @@ impl Sleep {
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.key {
-            Some(key) => !self.handle.core().is_sleep_armed(key),
+            Some(key) => !self.handle.core().phases.is_sleep_armed(key),
             None => self.has_fired,
         }
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pin_project_lite::pin_project;
 
 use super::sleep::{Sleep, sleep, sleep_until};
+use crate::error::debug_as_display;
 
 /// Limits the time of `future`. Once `duration` has passed, the returned future completes with
 /// [`Elapsed`].
@@ -117,7 +118,7 @@ impl<F: Future> Future for Timeout<F> {
 }
 
 /// The error of [`timeout`]: the time has passed before the future was ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Elapsed(());
 
 impl fmt::Display for Elapsed {
@@ -125,6 +126,8 @@ impl fmt::Display for Elapsed {
         f.write_str("the deadline has passed before the future was ready")
     }
 }
+
+debug_as_display!(Elapsed {});
 
 impl std::error::Error for Elapsed {}
 

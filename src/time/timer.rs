@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use crate::clock::nanoseconds;
 use crate::error::Error;
-use crate::event_loop::api::handle::{Close, Handle, HandleCore, impl_handle};
-use crate::event_loop::api::loop_handle::LoopHandle;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::timers::TimerState;
 use crate::keeper::Keeper;
 use crate::raw::bound::Bound;
+use crate::runtime::handle::{Close, Handle, HandleCore, impl_handle};
+use crate::runtime::loop_handle::LoopHandle;
 
 /// Runs a callback in the timers phase, once or repeatedly, by the loop's cached time.
 ///

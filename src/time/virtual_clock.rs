@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use super::sleep::sleep_at;
 use crate::clock::nanoseconds;
-use crate::event_loop::api::loop_handle::LoopHandle;
+use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
+use crate::wait::paused::pause_clock;
+use crate::wait::shuffled::is_shuffled;
 
 /// Pauses the clock of the running loop.
 ///
@@ -60,7 +62,7 @@ use crate::site::Site;
 /// ```
 #[track_caller]
 pub fn pause() {
-    LoopHandle::current().core().pause_clock();
+    pause_clock(LoopHandle::current().core());
 }
 
 /// Sets whether the paused clock of the running loop jumps to the next deadline when the loop has
@@ -105,7 +107,7 @@ pub fn auto_advance(enabled: bool) {
 pub fn resume() {
     let handle = LoopHandle::current();
     assert!(
-        !handle.core().is_shuffled(),
+        !is_shuffled(handle.core()),
         "the clock of a shuffled loop stays paused: a run by the real clock cannot be repeated"
     );
     handle.core().clock().resume();

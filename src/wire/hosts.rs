@@ -292,7 +292,7 @@ impl Wire {
     /// # Errors
     ///
     /// If it was started before its host has crashed.
-    pub(super) fn host_here(&self) -> Result<HostId, Fault> {
+    pub(super) fn current_host(&self) -> Result<HostId, Fault> {
         let Some(tag) = current_host() else {
             return Ok(0);
         };
@@ -338,11 +338,11 @@ fn both_reuse_port(one: &Socket, other: &Socket) -> bool {
 
 /// Returns whether two sockets with these addresses would get the same packets.
 fn overlap(one: &Socket, one_ip: IpAddr, other: &Socket, other_ip: IpAddr) -> bool {
-    hears(one, one_ip, other_ip) || hears(other, other_ip, one_ip)
+    receives(one, one_ip, other_ip) || receives(other, other_ip, one_ip)
 }
 
 /// Returns whether a socket that is bound to an address gets what is sent to another one.
-pub(super) fn hears(socket: &Socket, local: IpAddr, to: IpAddr) -> bool {
+pub(super) fn receives(socket: &Socket, local: IpAddr, to: IpAddr) -> bool {
     if !local.is_unspecified() {
         return local == to;
     }

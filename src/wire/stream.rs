@@ -21,8 +21,8 @@ pub(super) struct Stream {
     room: usize,
     /// Whether a write has found no room.
     wants_room: bool,
-    /// The bytes that were read, and of which another host was not told.
-    untold: usize,
+    /// The bytes that were read, and of which another host was not notified.
+    unreported: usize,
     pub(super) is_connected: bool,
     /// The peer has ended its direction.
     has_got_end: bool,
@@ -47,7 +47,7 @@ impl Stream {
             inbox: VecDeque::new(),
             room: window,
             wants_room: false,
-            untold: 0,
+            unreported: 0,
             is_connected: false,
             has_got_end: false,
             has_sent_end: false,
@@ -188,13 +188,13 @@ impl Wire {
         let (front, back) = stream.inbox.as_slices();
         let count = fill(front, back).min(stream.inbox.len());
         stream.inbox.drain(..count);
-        stream.untold += count;
-        let (untold, peer) = (stream.untold, stream.peer.ip());
-        // Another host is told now and then: a packet for each read would be most of the traffic.
+        stream.unreported += count;
+        let (unreported, peer) = (stream.unreported, stream.peer.ip());
+        // Another host is notified rarely: a packet for each read would be most of the traffic.
         let is_near = self.hosts.owner(host, peer) == Some(host);
-        if untold > 0 && (is_near || untold >= self.settings.window / 4) {
-            self.stream_mut(id)?.untold = 0;
-            self.send_segment(id, Segment::Room(untold), 0);
+        if unreported > 0 && (is_near || unreported >= self.settings.window / 4) {
+            self.stream_mut(id)?.unreported = 0;
+            self.send_segment(id, Segment::Room(unreported), 0);
         }
         Ok(count)
     }
@@ -258,7 +258,7 @@ impl Wire {
             self.send_segment(id, Segment::Fin, 0);
         }
         let ready = self.stream(id).map(Stream::readiness).unwrap_or_default();
-        self.tell(id, ready);
+        self.notify(id, ready);
         Ok(())
     }
 
@@ -301,7 +301,7 @@ impl Wire {
         }
         if are_bytes && stream.is_shut() {
             stream.reset();
-            self.tell(receiver, ALL_ENDED);
+            self.notify(receiver, ALL_ENDED);
             return self.refuse_bytes(sender, receiver, (from, here));
         }
         let ready = match what {
@@ -325,7 +325,7 @@ impl Wire {
                 }
             }
         };
-        self.tell(receiver, ready);
+        self.notify(receiver, ready);
     }
 
     /// Answers bytes with a reset: their socket was closed, or shut down in both directions.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::hosts::{HostId, Protocol, canonical, hears, shown, unspecified};
+use super::hosts::{HostId, Protocol, canonical, receives, shown, unspecified};
 use super::stream::Stream;
 use super::travel::{Packet, Payload, Segment};
 use super::{ALL_ENDED, Kind, Options, Socket, SocketId, Wire};
@@ -37,7 +37,7 @@ impl Listener {
 impl Wire {
     /// Creates a TCP socket of the host of what runs now.
     pub(crate) fn tcp_socket(&mut self, is_v6: bool) -> Result<SocketId, Fault> {
-        let host = self.host_here()?;
+        let host = self.current_host()?;
         let options = Options::new(self.settings.window);
         Ok(self.insert(Socket {
             host,
@@ -168,7 +168,7 @@ impl Wire {
                 return None;
             };
             let local = listener.local.ip();
-            hears(socket, local, to.ip()).then_some((*id, local.is_unspecified()))
+            receives(socket, local, to.ip()).then_some((*id, local.is_unspecified()))
         });
         let listeners: Vec<_> = listeners.collect();
         // A listener of the very address comes before one of all addresses.
@@ -217,7 +217,7 @@ impl Wire {
         if let Ok(Kind::Listener(listener)) = self.socket_mut(listener).map(|it| &mut it.kind) {
             listener.waiting.push_back(id);
         }
-        self.tell(listener, Ready::READ);
+        self.notify(listener, Ready::READ);
         id
     }
 
@@ -229,7 +229,7 @@ impl Wire {
         (from, here): (HostId, HostId),
     ) {
         let Some(stream) = self.connecting(client) else {
-            // The client has given up, and resets what it is told of.
+            // The client has given up, and resets what arrives.
             let what = Payload::Segment {
                 sender: client,
                 receiver: server,
@@ -240,14 +240,14 @@ impl Wire {
         };
         stream.other = server;
         stream.is_connected = true;
-        self.tell(client, Ready::WRITE);
+        self.notify(client, Ready::WRITE);
     }
 
     pub(super) fn fail_connect(&mut self, client: SocketId, fault: Fault) {
         if let Some(stream) = self.connecting(client) {
             stream.error = Some(fault);
             stream.is_over = true;
-            self.tell(client, ALL_ENDED);
+            self.notify(client, ALL_ENDED);
         }
     }
 
@@ -287,7 +287,7 @@ impl Wire {
         }
     }
 
-    /// Tells the peer of a stream that is closed, and that is no longer among the sockets.
+    /// Notifies the peer of a stream that is closed, and that is no longer among the sockets.
     pub(super) fn end_stream(
         &mut self,
         id: SocketId,
@@ -298,7 +298,7 @@ impl Wire {
         if !stream.is_open() {
             return;
         }
-        // Bytes that were not read tell the peer that they are lost.
+        // Bytes that were not read reset the connection: the peer learns that they are lost.
         let what = if is_reset || !stream.inbox.is_empty() {
             Segment::Reset
         } else if stream.has_sent_end {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use super::hosts::{HostId, Protocol, canonical, hears, is_group, shown};
+use super::hosts::{HostId, Protocol, canonical, is_group, receives, shown};
 use super::travel::{Fate, Packet, Payload, Trip};
 use super::{FAILED, Kind, Options, Socket, SocketId, Wire};
 use crate::sys::errno::Fault;
@@ -58,7 +58,7 @@ impl Wire {
         address: SocketAddr,
         set: impl FnOnce(&mut Options),
     ) -> Result<SocketId, Fault> {
-        let host = self.host_here()?;
+        let host = self.current_host()?;
         let mut options = Options::new(self.settings.datagrams);
         set(&mut options);
         let is_v6 = address.is_ipv6();
@@ -243,7 +243,7 @@ impl Wire {
             };
             let local = datagrams.local.ip();
             let fits =
-                hears(socket, local, to.ip()) && datagrams.peer.is_none_or(|peer| peer == from);
+                receives(socket, local, to.ip()) && datagrams.peer.is_none_or(|peer| peer == from);
             // A socket with this peer comes first, then one of the very address; among equal ones,
             // the last that was bound.
             fits.then_some((datagrams.peer.is_some(), !local.is_unspecified(), *id))
@@ -272,19 +272,19 @@ impl Wire {
                 datagrams.queued += length;
                 let place = datagrams.queue.len().saturating_sub(overtakes);
                 datagrams.queue.insert(place, (from, bytes));
-                self.tell(receiver, Ready::READ);
+                self.notify(receiver, Ready::READ);
             }
         }
         true
     }
 
-    /// Tells the sender of a datagram that no socket has received it. Only a socket with a peer is
-    /// told.
+    /// Notifies the sender of a datagram that no socket has received it. Only a socket with a peer
+    /// gets the error.
     pub(super) fn refuse_datagrams(&mut self, sender: SocketId) {
         if let Ok(datagrams) = self.datagrams_mut(sender) {
             if datagrams.peer.is_some() {
                 datagrams.error = Some(Fault::Refused);
-                self.tell(sender, FAILED);
+                self.notify(sender, FAILED);
             }
         }
     }

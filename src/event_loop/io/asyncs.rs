@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::event_loop::api::handle::{Header, Owner};
+use super::Io;
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::sorted::SortedMap;
 
@@ -133,12 +134,12 @@ pub(super) struct Walk {
     end: u64,
 }
 
-impl Core {
+impl Io {
     pub(crate) fn make_async(&self, header: Rc<Header>, callback: Box<dyn FnMut()>) -> AsyncState {
-        self.io.asyncs.make(header, callback)
+        self.asyncs.make(header, callback)
     }
 
     pub(crate) fn add_async(&self, state: &Rc<AsyncState>) {
-        self.io.asyncs.insert(state);
+        self.asyncs.insert(state);
     }
 }

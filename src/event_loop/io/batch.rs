@@ -11,29 +11,29 @@ use crate::sys::poller::RawSource;
 
 impl Io {
     /// Returns the poll handles that are started.
-    pub(in crate::event_loop) fn poll_handles(&self) -> Vec<Rc<PollState>> {
+    pub(crate) fn poll_handles(&self) -> Vec<Rc<PollState>> {
         let started = self.poll_handles.started.borrow();
         started.iter().map(|(_, poll)| poll.clone()).collect()
     }
 
     /// Returns whether the last wait has an event with one of these keys.
-    pub(in crate::event_loop) fn has_event_of(&self, keys: &[usize]) -> bool {
+    pub(crate) fn has_event_of(&self, keys: &[usize]) -> bool {
         self.events.borrow().keys().any(|key| keys.contains(&key))
     }
 
     /// Returns how many children are awaited.
-    pub(in crate::event_loop) fn awaited_children(&self) -> usize {
+    pub(crate) fn awaited_children(&self) -> usize {
         self.after_io.awaited()
     }
 }
 
 impl PollState {
-    pub(in crate::event_loop) fn descriptor(&self) -> RawSource {
+    pub(crate) fn descriptor(&self) -> RawSource {
         self.source
     }
 
     /// Returns the key of the registration, while the handle is started.
-    pub(in crate::event_loop) fn key(&self) -> Option<usize> {
+    pub(crate) fn key(&self) -> Option<usize> {
         self.key.get()
     }
 }
@@ -47,14 +47,14 @@ impl SourceState {
     }
 
     /// Returns the descriptor, while it is registered.
-    pub(in crate::event_loop) fn descriptor(&self) -> Option<RawSource> {
+    pub(crate) fn descriptor(&self) -> Option<RawSource> {
         self.registered.get()
     }
 }
 
 impl Core {
     /// Returns whether the last call to the kernel has left something to do.
-    pub(in crate::event_loop) fn has_arrived(&self) -> bool {
+    pub(crate) fn has_arrived(&self) -> bool {
         // On platforms where the wake-up of a signal is not an event, the call has consumed it.
         self.io.after_io.has_pending() || !self.io.events.borrow().is_empty() || self.has_work_now()
     }

@@ -20,10 +20,9 @@ use std::task::Waker;
 use super::after_io::{AfterIo, Place, Subscriber};
 use super::sources::SourceState;
 use super::subscribers::Subscribers;
-use super::wait_list::{WaitKey, WaitList};
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::phase_order::Phase;
@@ -32,6 +31,7 @@ use crate::sorted::SortedMap;
 use crate::sys::poller::{Interest, Registration};
 use crate::sys::process::{self, Descriptor, Process};
 use crate::sys::signal::CHILD_SIGNAL;
+use crate::wait_list::{WaitKey, WaitList};
 
 /// The state that the handle of a child shares with the loop.
 pub(crate) struct ChildState {
@@ -262,7 +262,7 @@ impl AfterIo for Children {
                 places.insert(place, ());
             }
         }
-        if process::TELLS_ONE_BY_ONE && !places.is_empty() {
+        if process::REPORTS_ONE_BY_ONE && !places.is_empty() {
             let listed = self.list.list();
             for child in listed.iter().filter(|child| child.look().is_some()) {
                 places.insert(child.place, ());
@@ -339,7 +339,7 @@ impl Core {
         process: Process,
         program: &OsStr,
     ) -> Rc<ChildState> {
-        self.note_outside("a child process", header.site());
+        self.waits.note_outside("a child process", header.site());
         let children = self.children();
         let child = Rc::new(ChildState {
             header,

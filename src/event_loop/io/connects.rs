@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 
 #[cfg(feature = "net")]
-use crate::event_loop::core::Core;
+use super::Io;
 
 #[derive(Default)]
 pub(super) struct Connects {
@@ -23,15 +23,15 @@ impl Connects {
 }
 
 #[cfg(feature = "net")]
-impl Core {
+impl Io {
     /// Notes that the source with this key is being connected to `address`.
     pub(crate) fn note_connect(&self, key: usize, address: SocketAddr) {
-        self.io.connects.list.borrow_mut().push((key, address));
+        self.connects.list.borrow_mut().push((key, address));
     }
 
     /// Notes that the source with this key is connected, or was given up.
     pub(crate) fn end_connect(&self, key: usize) {
-        let mut list = self.io.connects.list.borrow_mut();
+        let mut list = self.connects.list.borrow_mut();
         if let Some(place) = list.iter().position(|(known, _)| *known == key) {
             list.swap_remove(place);
         }

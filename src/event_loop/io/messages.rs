@@ -1,6 +1,9 @@
 //! The messages of other threads: wakes, calls and completions of jobs, then the sends to async
 //! handles.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
 use super::Io;
 use super::asyncs::Walk;
 use crate::event_loop::core::Core;
@@ -8,7 +11,7 @@ use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Mode, Origin};
 
 /// The number of wakes and calls of other threads that one poll phase delivers. The limit keeps a
 /// flood of messages from starving the timers. A turn in between is cheap: it costs less than one
@@ -16,31 +19,64 @@ use crate::probe::Origin;
 // Rule R278.
 const CALLS_PER_POLL: usize = 128;
 
+/// The messages that are taken from the inbox and not delivered.
+// Rule C12: each message moves at most once between the two.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// The last batch, its next message last.
+    batch: RefCell<Vec<Message>>,
+    /// The wakes and calls of earlier batches that were over the limit.
+    late: RefCell<VecDeque<Message>>,
+}
+
+impl Taken {
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.borrow().is_empty() && self.late.borrow().is_empty()
+    }
+
+    /// Returns the next message that this poll phase delivers, after so many wakes and calls.
+    fn next(&self, calls: usize) -> Option<Message> {
+        if calls < CALLS_PER_POLL {
+            let late = self.late.borrow_mut().pop_front();
+            return late.or_else(|| self.batch.borrow_mut().pop());
+        }
+        let mut batch = self.batch.borrow_mut();
+        loop {
+            let message = batch.pop()?;
+            if message.is_end_of_job() {
+                return Some(message);
+            }
+            self.late.borrow_mut().push_back(message);
+        }
+    }
+}
+
 impl Io {
     /// Returns whether another thread has sent a message. A send to an async handle is none.
     pub(in crate::event_loop) fn has_messages(&self) -> bool {
         let inbox = &self.shared.inbox;
-        inbox.is_pending() && (inbox.has_items() || !self.messages.borrow().is_empty())
+        inbox.is_pending() && (inbox.has_items() || !self.taken.is_empty())
     }
 
     /// Takes the messages that are taken from the inbox and not delivered, in their order.
     pub(in crate::event_loop) fn take_messages(&self) -> Vec<Message> {
-        let mut messages = self.messages.take();
-        messages.reverse();
+        let mut messages = Vec::from(self.taken.late.take());
+        messages.extend(self.taken.batch.take().into_iter().rev());
         messages
     }
 
     /// Calls `f` with each task that another thread has woken. `f` runs no user code.
-    pub(in crate::event_loop) fn each_woken(&self, mut f: impl FnMut(&Runnable)) {
-        let mut look = |messages: &[Message]| {
-            for message in messages {
-                if let Message::Wake(runnable) = message {
-                    f(runnable);
-                }
+    pub(crate) fn each_woken(&self, mut f: impl FnMut(&Runnable)) {
+        let mut look = |message: &Message| {
+            if let Message::Wake(runnable) = message {
+                f(runnable);
             }
         };
-        look(&self.messages.borrow());
-        self.shared.inbox.look(look);
+        self.taken.late.borrow().iter().for_each(&mut look);
+        self.taken.batch.borrow().iter().for_each(&mut look);
+        self.shared
+            .inbox
+            .look(|messages| messages.iter().for_each(look));
     }
 }
 
@@ -60,54 +96,31 @@ impl Core {
 
     #[inline(never)]
     fn run_pending_messages(&self) {
-        let inbox = &self.io.shared.inbox;
-        if self.io.messages.borrow().is_empty() {
-            let mut messages = self.io.messages.borrow_mut();
-            inbox.take(&mut messages);
-            self.counters.count_messages(messages.len());
-            messages.reverse();
-        } else {
-            // What is in the inbox is left to the next turn.
-            inbox.signal();
+        let (inbox, taken) = (&self.io.shared.inbox, &self.io.taken);
+        {
+            let mut batch = taken.batch.borrow_mut();
+            if batch.is_empty() {
+                inbox.take(&mut batch);
+                self.counters.count_messages(batch.len());
+                batch.reverse();
+            } else {
+                // A panic has left a part of the batch. The inbox is left to the next turn.
+                inbox.signal();
+            }
         }
         // The walk is taken before the messages run, so that a handle that a message creates is not
         // visited (R123).
         let walk = self.io.asyncs.walk();
         let mut calls = 0;
-        while calls < CALLS_PER_POLL {
-            let Some(message) = self.io.messages.borrow_mut().pop() else {
-                break;
-            };
+        while let Some(message) = taken.next(calls) {
             calls += usize::from(!message.is_end_of_job());
             self.dispatch_message(message);
         }
-        if !self.io.messages.borrow().is_empty() {
-            self.run_ends_of_jobs();
+        if !taken.late.borrow().is_empty() {
+            // Keeps the next turn from sleeping.
+            inbox.signal();
         }
         self.run_asyncs(walk);
-    }
-
-    /// Delivers the completions of jobs among the remaining messages. The other messages wait for
-    /// the next turn.
-    #[cold]
-    fn run_ends_of_jobs(&self) {
-        let left = self.io.messages.take().into_iter();
-        let (ends, calls): (Vec<_>, Vec<_>) = left.partition(Message::is_end_of_job);
-        let count = ends.len();
-        self.io
-            .messages
-            .borrow_mut()
-            .extend(calls.into_iter().chain(ends));
-        for _ in 0..count {
-            let end = self.io.messages.borrow_mut().pop();
-            if let Some(end) = end {
-                self.dispatch_message(end);
-            }
-        }
-        if !self.io.messages.borrow().is_empty() {
-            // Keeps the next turn from sleeping.
-            self.io.shared.inbox.signal();
-        }
     }
 
     fn run_asyncs(&self, mut walk: Walk) {
@@ -125,7 +138,7 @@ impl Core {
     fn dispatch_message(&self, message: Message) {
         let origin = match &message {
             // Only a watched loop asks for the line, which is a virtual call.
-            Message::JobEnded(job) if !self.modes().is_plain() => {
+            Message::JobEnded(job) if self.probe().has(Mode::DISPATCH) => {
                 Origin::new(Keeper::Work, job.site())
             }
             _ => Origin::default(),

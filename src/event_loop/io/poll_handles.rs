@@ -9,8 +9,8 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::phase_order::Phase;
 use crate::sorted::SortedMap;
@@ -185,7 +185,7 @@ impl Core {
             key,
         };
         // The event is level-triggered: the handle may still be ready.
-        if let Some(wait) = self.chosen_wait() {
+        if let Some(wait) = self.waits.chosen() {
             wait.note_rest();
         }
         let origin = || poll.header.origin();

@@ -9,7 +9,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::wait::Wait;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Mode, Origin};
 use crate::sys::poller::BATCH;
 
 /// The number of times that one poll phase asks the kernel again because the last batch was full.
@@ -41,7 +41,8 @@ impl Core {
             let mut dispatched = 0;
             let has_after_io = self.io.after_io.is_used();
             if has_after_io {
-                if !self.holds_signals() {
+                let wait = self.waits.chosen();
+                if !wait.is_some_and(|wait| wait.holds_signals(self)) {
                     self.io.after_io.end_wait();
                 }
                 dispatched += self.run_wakes_of_hook();
@@ -102,7 +103,7 @@ impl Core {
     #[inline(never)]
     fn rest_of_wait(&self, wait: MaxWait) -> Option<u64> {
         let rest = self.poll_timeout(wait);
-        if let Some(way) = self.chosen_wait().filter(|_| rest != Some(0)) {
+        if let Some(way) = self.waits.chosen().filter(|_| rest != Some(0)) {
             way.note_quiet();
         }
         rest
@@ -130,7 +131,7 @@ impl Core {
         if self.has_work_now() {
             return Some(0);
         }
-        let next = self.next_timer()?;
+        let next = self.phases.next_timer()?;
         let now = if next.by_real_clock {
             self.clock().read()
         } else {
@@ -140,7 +141,7 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(in crate::event_loop) fn has_work_now(&self) -> bool {
+    pub(crate) fn has_work_now(&self) -> bool {
         self.stop.get()
             || (!self.ledger.has_keepers() && !self.is_kept_by_hook())
             || self.ledger.count(Keeper::Queued) > 0
@@ -185,9 +186,9 @@ impl Core {
         let (now, events) = (self.clock().read(), self.io.event_count());
         self.clock().set_now(now);
         let busy_since = self.counters.count_look(now, events);
-        if !self.modes().is_unwatched() {
+        if self.probe().has(Mode::WAIT) {
             self.end_busy_watched(busy_since, now);
-            self.probe().begin_period();
+            self.probe().begin_busy(now);
         }
         looked?;
         Ok(events)
@@ -206,12 +207,11 @@ impl Core {
         let clock = self.clock();
         let mut start = clock.read_as(is_paused);
         let busy_since = self.count_wait(start, is_paused);
-        let is_unwatched = self.modes().is_unwatched();
-        if !is_unwatched {
+        let is_watched = self.probe().has(Mode::WAIT);
+        if is_watched {
             self.end_busy_watched(busy_since, start);
-            self.probe().rest();
-            self.probe().begin_wait();
-            // The sinks have taken time, which is no part of the wait.
+            self.probe().begin_wait(start);
+            // The observers have taken time, which is no part of the wait.
             let now = clock.read();
             timeout = timeout.map(|left| left.saturating_sub(now - start));
             start = now;
@@ -220,7 +220,7 @@ impl Core {
             }
         }
         let waited = wait(timeout, start);
-        self.end_wait(waited, start, is_paused, is_unwatched)
+        self.end_wait(waited, start, is_paused, is_watched)
     }
 
     /// Makes no wait, since an observer has paused the clock, or resumed it. The next wait is by
@@ -229,7 +229,7 @@ impl Core {
     #[inline(never)]
     fn look_by_another_clock(&self, start: u64) -> io::Result<usize> {
         let asked = self.ask_kernel(Some(0));
-        self.end_wait(asked, start, self.clock().is_paused(), false)
+        self.end_wait(asked, start, self.clock().is_paused(), true)
     }
 
     #[inline(always)]
@@ -238,14 +238,14 @@ impl Core {
         waited: io::Result<()>,
         start: u64,
         is_paused: bool,
-        is_unwatched: bool,
+        is_watched: bool,
     ) -> io::Result<usize> {
         let clock = self.clock();
         let (end, events) = (clock.read_as(is_paused), self.io.event_count());
         clock.set_now(end);
         self.count_end_of_wait((start, end), events, is_paused);
-        if !is_unwatched {
-            self.probe().begin_period();
+        if is_watched {
+            self.probe().begin_busy(end);
             self.probe().end_wait(start, end, events);
         }
         waited?;

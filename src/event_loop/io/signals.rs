@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use super::after_io::{AfterIo, Place, Subscriber};
 use super::subscribers::Subscribers;
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::label::Label;
 use crate::phase_order::Phase;
@@ -346,14 +346,14 @@ impl Core {
         number: i32,
         once: bool,
     ) -> io::Result<()> {
-        self.note_outside("a signal", listener.header.site());
+        self.waits.note_outside("a signal", listener.header.site());
         self.signals()
             .start(&self.io.poller, listener, number, once)
     }
 
     /// Returns where the signals are recorded that are caught for this loop, if it has listeners.
     #[inline]
-    pub(in crate::event_loop) fn caught_signals(&self) -> Option<Arc<Caught>> {
+    pub(crate) fn caught_signals(&self) -> Option<Arc<Caught>> {
         self.signals().caught.get().cloned()
     }
 

@@ -12,9 +12,10 @@ use std::io;
 use std::rc::Rc;
 use std::task::Waker;
 
+use super::Io;
 use super::waiters::{Waiters, Wakers};
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::raw::held_slots::{Held, HeldSlots};
@@ -193,6 +194,12 @@ impl SourceState {
         self.ready.set(self.ready.get().without(gone));
     }
 
+    /// Returns what [`set_short_as_drained`](Self::set_short_as_drained) has set.
+    #[cfg(feature = "net")]
+    pub(crate) fn is_short_drained(&self) -> bool {
+        !self.ready.get().intersects(Ready::SHORT_PROVES_NOTHING)
+    }
+
     /// Declares whether a read or write that moves fewer bytes than requested has drained or filled
     /// the stream. Without the declaration, a short call proves nothing.
     #[cfg(feature = "net")]
@@ -268,7 +275,7 @@ impl SourceState {
     }
 
     /// Asks the way to wait about each attempt from now on.
-    pub(in crate::event_loop) fn ask_about_attempts(&self) {
+    pub(crate) fn ask_about_attempts(&self) {
         self.change(ASKED, true);
     }
 
@@ -310,12 +317,12 @@ impl SourceState {
     }
 
     /// Returns whether a wait keeps the loop alive although the handle is unref'd.
-    pub(in crate::event_loop) fn has_request(&self) -> bool {
+    pub(crate) fn has_request(&self) -> bool {
         self.is(REQUEST_COUNTED)
     }
 
     /// Returns the directions with waiters, and the data pointers of their wakers.
-    pub(in crate::event_loop) fn waits(&self) -> Vec<(Direction, Vec<*const ()>)> {
+    pub(crate) fn waits(&self) -> Vec<(Direction, Vec<*const ()>)> {
         Direction::ALL
             .into_iter()
             .filter(|direction| self.is_awaited(*direction))
@@ -337,7 +344,7 @@ impl Owner for SourceState {
     fn label(&self, core: &Core) -> Option<Label> {
         match self.registered.get() {
             Some(source) => Some(source.label(self.role.get(), core.io.connects.target(self.key))),
-            None => core.chosen_wait()?.label(self.key, self.role.get()),
+            None => core.waits.chosen()?.label(self.key, self.role.get()),
         }
     }
 
@@ -430,18 +437,20 @@ impl HeldSources<'_> {
     }
 }
 
+impl Io {
+    #[inline]
+    pub(crate) fn remove_source(&self, state: &SourceState) {
+        self.sources.remove(state);
+    }
+}
+
 impl Core {
     #[inline]
     pub(crate) fn add_source(&self, header: Rc<Header>) -> Rc<SourceState> {
         let source = self.io.sources.insert(header);
-        if self.asks_about_attempts() {
+        if self.clock().is_paused() {
             source.ask_about_attempts();
         }
         source
-    }
-
-    #[inline]
-    pub(crate) fn remove_source(&self, state: &SourceState) {
-        self.io.sources.remove(state);
     }
 }

@@ -4,14 +4,16 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::task::Waker;
 
-use super::wait_list::{WaitKey, WaitList};
 use crate::event_loop::current;
+use crate::raw::unwind::Steps;
+use crate::wait_list::{WaitKey, WaitList};
+use crate::waker_slot::WakerSlot;
 
 /// The wakers of one direction. Who of them is waiting is in [`Waiters::waiting`].
 #[derive(Default)]
 pub(super) struct Wakers {
     /// The waker of the last caller of a `poll_*` function.
-    slot: Slot,
+    slot: WakerSlot,
     /// The futures, boxed: a stream that is read through `poll_*` has none.
     futures: OnceCell<Box<Futures>>,
 }
@@ -28,7 +30,7 @@ pub(crate) struct Waiters<'a> {
 #[derive(Default)]
 struct Futures {
     /// The waker of the future that waits longest, if no other future waited when it began.
-    alone: Slot,
+    alone: WakerSlot,
     alone_key: Cell<Option<WaitKey>>,
     list: RefCell<WaitList>,
 }
@@ -39,45 +41,6 @@ const SLOT: u8 = 1;
 const ALONE: u8 = 2;
 /// The futures in the list are waiting.
 const LISTED: u8 = 4;
-
-/// A place for one waker. The waker stays after it was woken: the task will probably wait again,
-/// which then costs a comparison in place of a clone.
-#[derive(Default)]
-struct Slot(Cell<Option<Waker>>);
-
-impl Slot {
-    /// Returns whether the waker in the slot wakes the task of `waker`.
-    #[inline(always)]
-    fn has(&self, waker: &Waker) -> bool {
-        let current = self.0.take();
-        let is_same = current
-            .as_ref()
-            .is_some_and(|current| current.will_wake(waker));
-        self.0.set(current);
-        is_same
-    }
-
-    /// Puts a waker back that was woken, unless the slot has another one by now.
-    #[inline]
-    fn put_back(&self, waker: Waker) {
-        let newer = self.0.take();
-        match newer {
-            None => self.0.set(Some(waker)),
-            Some(_) => {
-                self.0.set(newer);
-                drop(waker);
-            }
-        }
-    }
-
-    /// Returns the data pointer of the waker.
-    fn data(&self) -> Option<*const ()> {
-        let waker = self.0.take();
-        let data = waker.as_ref().map(Waker::data);
-        self.0.set(waker);
-        data
-    }
-}
 
 impl Waiters<'_> {
     #[inline]
@@ -111,7 +74,7 @@ impl Waiters<'_> {
     fn change_slot(&self, waker: &Waker) {
         current::note_waker(waker);
         let new = waker.clone();
-        let before = self.wakers.slot.0.replace(Some(new));
+        let before = self.wakers.slot.replace(new);
         self.set_waiting(SLOT, true);
         // Dropping a waker may run user code.
         drop(before);
@@ -125,7 +88,7 @@ impl Waiters<'_> {
             return None;
         }
         self.set_waiting(SLOT, false);
-        self.wakers.slot.0.take()
+        self.wakers.slot.take()
     }
 
     /// Takes the waker of the `poll_*` functions if it is the only waiter;
@@ -136,7 +99,7 @@ impl Waiters<'_> {
             return None;
         }
         self.waiting.set(0);
-        self.wakers.slot.0.take()
+        self.wakers.slot.take()
     }
 
     /// Puts a waker back that was woken, unless the slot has another one by now.
@@ -164,7 +127,7 @@ impl Waiters<'_> {
         if let (true, Some(key)) = (is_alone, key) {
             if !futures.alone.has(waker) {
                 current::note_waker(waker);
-                let before = futures.alone.0.replace(Some(waker.clone()));
+                let before = futures.alone.replace(waker.clone());
                 drop(before);
             }
             return key;
@@ -191,7 +154,7 @@ impl Waiters<'_> {
         let new = waker.clone();
         current::note_waker(waker);
         if !self.have_futures() {
-            let before = futures.alone.0.replace(Some(new));
+            let before = futures.alone.replace(new);
             let key = self.wait_alone(futures);
             drop(before);
             return key;
@@ -254,20 +217,22 @@ impl Waiters<'_> {
         wakers
     }
 
-    /// Wakes all waiters.
+    /// Wakes all waiters. If a waker panics, the others are woken before the panic is resumed.
     pub(crate) fn wake_all(&self) {
+        let mut wakes = Steps::default();
         if let Some(waker) = self.take_slot() {
-            waker.wake_by_ref();
-            self.put_back(waker);
+            wakes.run(|| waker.wake_by_ref());
+            wakes.run(|| self.put_back(waker));
         }
         let limit = self.limit();
         if let Some(waker) = self.take_alone_before(limit) {
-            waker.wake_by_ref();
-            self.put_back_alone(waker);
+            wakes.run(|| waker.wake_by_ref());
+            wakes.run(|| self.put_back_alone(waker));
         }
         while let Some(waker) = self.next_before(limit) {
-            waker.wake();
+            wakes.run(|| waker.wake());
         }
+        wakes.end();
     }
 
     /// Returns the number of the next future. The futures with lower numbers are waiting already.
@@ -289,7 +254,7 @@ impl Waiters<'_> {
             return None;
         }
         self.set_waiting(ALONE, false);
-        futures.alone.0.take()
+        futures.alone.take()
     }
 
     /// Takes the waker of the future that is the only waiter;
@@ -300,7 +265,7 @@ impl Waiters<'_> {
             return None;
         }
         self.waiting.set(0);
-        self.wakers.futures.get()?.alone.0.take()
+        self.wakers.futures.get()?.alone.take()
     }
 
     /// Puts the waker of a future back that was woken, unless another one has the slot by now.

@@ -21,9 +21,9 @@ use std::task::{Context, Poll, Waker};
 use super::after_io::{AfterIo, Place, Subscriber};
 use super::sources::WATCHES_KEY;
 use super::subscribers::Subscribers;
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::phase_order::Phase;
@@ -311,7 +311,8 @@ impl Core {
     /// Starts to watch a path.
     #[inline]
     pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
-        self.note_outside("a watch of a file", watch.header.site());
+        self.waits
+            .note_outside("a watch of a file", watch.header.site());
         self.watches().start(&self.io.poller, watch, path)
     }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::frame::carry_all;
 use crate::raw::nesting::drop_flat;
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::ignore_panic;
 
 /// The kind of a callback, for a tracker.
 const CALLBACK: &str = "CALLBACK";
@@ -65,7 +65,7 @@ impl CallbackSlot {
                     *self.slot.callback.borrow_mut() = callback;
                 } else if std::thread::panicking() {
                     // A second panic would end the process.
-                    quietly(|| drop_callback(callback));
+                    ignore_panic(|| drop_callback(callback));
                 } else {
                     drop_callback(callback);
                 }

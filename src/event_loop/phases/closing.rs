@@ -6,8 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::Waker;
 
-use crate::event_loop::api::handle::{Header, OnClose, Stage};
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, OnClose, Stage};
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::Origin;

@@ -13,8 +13,8 @@ use std::rc::Rc;
 use slab::Slab;
 
 use super::callback::CallbackSlot;
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::phase_order::Phase;
 
 /// A hook: its flags and its callback.
@@ -46,7 +46,7 @@ impl Owner for HookState {
     }
 
     fn stop_for_good(&self, core: &Core) {
-        core.hooks(self.phase).stop(self);
+        core.phases.hooks(self.phase).stop(self);
         self.callback.clear();
     }
 }

@@ -105,7 +105,7 @@ impl PhaseQueue {
     }
 
     /// Returns the number of entries that keep the loop alive.
-    pub(in crate::event_loop) fn referenced(&self) -> usize {
+    pub(crate) fn referenced(&self) -> usize {
         let mut referenced = 0;
         self.each(|entry| referenced += usize::from(entry.is_referenced()));
         referenced
@@ -113,7 +113,7 @@ impl PhaseQueue {
 
     /// Returns the data pointers of the wakers that wait for the phase.
     #[inline]
-    pub(in crate::event_loop) fn wakers(&self) -> Vec<*const ()> {
+    pub(crate) fn wakers(&self) -> Vec<*const ()> {
         let mut wakers = Vec::new();
         self.each(|entry| {
             if let Entry::Wake(waker) = entry {

@@ -8,13 +8,14 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use self::heap::TimerKey;
+use super::Phases;
 use super::callback::CallbackSlot;
 use crate::clock::NEVER;
-use crate::event_loop::api::handle::{Header, Owner};
 use crate::event_loop::core::Core;
+use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::{Mode, Origin};
+use crate::probe::{Area, Mode, Origin};
 use crate::site::Site;
 
 /// The state that a timer handle shares with the loop.
@@ -94,6 +95,34 @@ pub(crate) struct Next {
     pub(crate) by_real_clock: bool,
 }
 
+impl Phases {
+    /// Calls `f` with the deadline and the payload of each armed entry, and whether it keeps the
+    /// loop alive. `f` must not change the timers, which are borrowed.
+    pub(crate) fn each_timer(&self, mut f: impl FnMut(u64, &Payload, bool)) {
+        for (deadline, payload, referenced) in self.timers.borrow().iter() {
+            f(deadline, payload, referenced);
+        }
+    }
+
+    /// Returns the earliest deadline that can be reached.
+    pub(crate) fn next_timer(&self) -> Option<Next> {
+        let timers = self.timers.borrow();
+        let (deadline, payload) = timers.first()?;
+        (deadline != NEVER).then_some(Next {
+            deadline,
+            by_real_clock: match payload {
+                Payload::Sleep { .. } => true,
+                Payload::Timer(timer) => timer.drains.get(),
+            },
+        })
+    }
+
+    /// Returns whether the sleep has not fired.
+    pub(crate) fn is_sleep_armed(&self, key: TimerKey) -> bool {
+        self.timers.borrow_mut().get_mut(key).is_some()
+    }
+}
+
 /// Sleeps.
 impl Core {
     /// Arms a sleep. `referenced` is whether it keeps the loop alive.
@@ -102,7 +131,7 @@ impl Core {
         if referenced {
             self.ledger.add(Keeper::Sleep);
         }
-        if self.modes().has(Mode::LOGGED) {
+        if self.is_logged() {
             self.log_armed(&sleep, deadline);
         }
         let mut timers = self.phases.timers.borrow_mut();
@@ -183,11 +212,6 @@ impl Core {
             self.ledger.remove(Keeper::Sleep);
         }
     }
-
-    /// Returns whether the sleep has not fired.
-    pub(crate) fn is_sleep_armed(&self, key: TimerKey) -> bool {
-        self.phases.timers.borrow_mut().get_mut(key).is_some()
-    }
 }
 
 /// Timer handles.
@@ -201,7 +225,7 @@ impl Core {
     pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
         timer.due.set(due);
         let payload = Payload::Timer(timer.clone());
-        if self.modes().has(Mode::LOGGED) {
+        if self.is_logged() {
             self.log_armed(&payload, due);
         }
         let key = self.phases.timers.borrow_mut().insert(due, payload, true);
@@ -217,7 +241,7 @@ impl Core {
             Payload::Timer(timer) => (Keeper::Timer, timer.header.site()),
         };
         let origin = Origin::new(kind, Some(site)).due(due);
-        self.probe().armed(origin, self.clock());
+        self.log(Area::Timers, || origin.armed_text(self.clock().read()));
     }
 
     /// Removes a timer handle from the heap or the ready list.
@@ -232,34 +256,13 @@ impl Core {
 
 /// The timers phase.
 impl Core {
-    /// Calls `f` with the deadline and the payload of each armed entry, and whether it keeps the
-    /// loop alive. `f` must not change the timers, which are borrowed.
-    pub(in crate::event_loop) fn each_timer(&self, mut f: impl FnMut(u64, &Payload, bool)) {
-        for (deadline, payload, referenced) in self.phases.timers.borrow().iter() {
-            f(deadline, payload, referenced);
-        }
-    }
-
-    /// Returns the earliest deadline that can be reached.
-    pub(in crate::event_loop) fn next_timer(&self) -> Option<Next> {
-        let timers = self.phases.timers.borrow();
-        let (deadline, payload) = timers.first()?;
-        (deadline != NEVER).then_some(Next {
-            deadline,
-            by_real_clock: match payload {
-                Payload::Sleep { .. } => true,
-                Payload::Timer(timer) => timer.drains.get(),
-            },
-        })
-    }
-
     /// Updates the time, since the callbacks of the phases before have taken some, and runs what is
     /// due. Without timers the clock is read later: before the next user code runs, by
     /// [`catch_up`](crate::clock::Clock::catch_up).
     #[inline(always)]
     pub(in crate::event_loop) fn run_timers(&self) {
-        let needs_time = !self.modes().is_plain() && !self.modes().is_only(Mode::RECORDED);
-        if self.phases.timers.borrow().is_empty() && !needs_time {
+        let is_reported = self.probe().has(Mode::PHASES);
+        if self.phases.timers.borrow().is_empty() && !is_reported {
             self.clock().leave_behind();
         } else {
             self.clock().update();

@@ -17,7 +17,7 @@ use crate::blocking::step_job::Steps;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::fs::job;
-use crate::raw::unwind::quietly;
+use crate::raw::unwind::ignore_panic;
 use crate::sys;
 
 /// The most bytes that are accepted and not yet taken by a job.
@@ -184,7 +184,7 @@ impl Shared {
         if is_waited_for {
             // The buffer has room again. A waker that panics is reported by the panic hook; the
             // bytes must be written all the same.
-            quietly(|| self.wake_by_ref());
+            ignore_panic(|| self.wake_by_ref());
         }
         Some(taken)
     }

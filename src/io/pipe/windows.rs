@@ -31,8 +31,7 @@ impl PipeReader {
     #[track_caller]
     pub(crate) fn from_owned_at(end: OwnedHandle, site: Site) -> io::Result<Self> {
         let source = register(PipeEnd::new(end, Access::Read)?, site)?;
-        let blocks = true;
-        Ok(Self { source, blocks })
+        Ok(Self { source })
     }
 }
 
@@ -56,8 +55,7 @@ impl PipeWriter {
     #[track_caller]
     pub(crate) fn from_owned_at(end: OwnedHandle, site: Site) -> io::Result<Self> {
         let source = register(PipeEnd::new(end, Access::Write)?, site)?;
-        let blocks = true;
-        Ok(Self { source, blocks })
+        Ok(Self { source })
     }
 }
 

@@ -160,7 +160,7 @@ impl<T: AsSource> Source<T> {
     /// Takes one operation from the budget of the running poll, for an operation without a system
     /// call, such as a message that arrived with the previous one. It waits for the next poll phase
     /// if the budget is spent.
-    #[allow(dead_code, reason = "not all features use it")]
+    #[cfg(feature = "process")]
     pub(crate) async fn spend(&self) -> io::Result<()> {
         if budget::take() || self.core.handle.core().defer(&self.state, Direction::Read) {
             return Ok(());
@@ -208,13 +208,13 @@ impl<T: AsSource> Source<T> {
     /// [`end_connect`](Self::end_connect).
     #[cfg(feature = "net")]
     pub(crate) fn note_connect(&self, address: std::net::SocketAddr) {
-        self.loop_core().note_connect(self.state.key, address);
+        self.loop_core().io.note_connect(self.state.key, address);
     }
 
     /// Notes that the source is connected, or was given up.
     #[cfg(feature = "net")]
     pub(crate) fn end_connect(&self) {
-        self.loop_core().end_connect(self.state.key);
+        self.loop_core().io.end_connect(self.state.key);
     }
 
     /// Registers the source for writing, with the first write that has to wait.
@@ -236,7 +236,7 @@ impl<T: AsSource> Source<T> {
         operation: &mut impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         if self.state.is_asked() {
-            self.loop_core().note_attempt(&self.state);
+            self.loop_core().waits.note_attempt(&self.state);
         }
         match &self.registration {
             Some(registration) => operation(registration.get()),

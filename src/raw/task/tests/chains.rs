@@ -77,17 +77,21 @@ fn a_chain_of_outputs_of_a_detached_task_is_dropped_on_a_small_stack() {
 #[test]
 fn a_chain_of_panics_is_reported_on_a_small_stack() {
     /// The payload of a panic. Payloads must be `Send`; this one is never sent.
-    struct Next(#[expect(dead_code, reason = "dropped")] Option<Output<(), Task>>);
+    struct Next {
+        _output: Option<Output<(), Task>>,
+    }
     // SAFETY: the value stays on this thread.
     unsafe impl Send for Next {}
 
     on_a_small_stack(|| {
         let world = World::new();
-        let mut next = Next(None);
+        let mut next = Next { _output: None };
         for _ in 0..1000 {
             let (_, output) = world.spawn(async { panic_any(next) });
             world.run();
-            next = Next(Some(output));
+            next = Next {
+                _output: Some(output),
+            };
         }
         drop(next);
         world.ends_with(&["something"; 1000]);

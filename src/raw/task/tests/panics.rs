@@ -43,16 +43,16 @@ fn a_panic_of_the_poll_is_the_output_or_unhandled() {
 }
 
 /// A future that returns or panics, and panics again when it is dropped.
-struct Fragile<T>(
-    Option<T>,
-    #[expect(dead_code, reason = "dropped")] PanicsWhenDropped,
-);
+struct Fragile<T> {
+    value: Option<T>,
+    _dropped: PanicsWhenDropped,
+}
 
 impl<T: Unpin> Future for Fragile<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
-        match self.0.take() {
+        match self.value.take() {
             Some(value) => Poll::Ready(value),
             None => panic_any("poll"),
         }
@@ -60,7 +60,10 @@ impl<T: Unpin> Future for Fragile<T> {
 }
 
 fn fragile<T>(value: Option<T>) -> Fragile<T> {
-    Fragile(value, PanicsWhenDropped("future"))
+    Fragile {
+        value,
+        _dropped: PanicsWhenDropped("future"),
+    }
 }
 
 #[test]

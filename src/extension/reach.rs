@@ -6,23 +6,23 @@ use std::future::Future;
 use std::io;
 use std::rc::{Rc, Weak};
 
-use super::Extension;
 use crate::event_loop::RunMode;
-use crate::event_loop::api::block_on;
-use crate::event_loop::api::loop_handle::LoopHandle;
-use crate::event_loop::api::metrics::Utilization;
-use crate::event_loop::api::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::dispatch::once;
+use crate::event_loop::extension::Extension;
 use crate::event_loop::phases::queue::Entry;
 use crate::event_loop::uncaught::PanicHandler;
 use crate::executor::join::JoinHandle;
 use crate::executor::notes::NamedWaits;
 use crate::frame::{Restored, Work};
+use crate::metrics::Utilization;
 use crate::phase_order::Phase;
 use crate::probe::{Area, Mode, Origin};
 use crate::raw::call::Call;
+use crate::runtime::block_on;
+use crate::runtime::loop_handle::LoopHandle;
+use crate::runtime::remote::Remote;
 use crate::site::Site;
 
 /// A loop.
@@ -152,7 +152,7 @@ impl Loop {
         let policy = &self.0.panic_policy;
         policy.program_has_exited.set(false);
         let has_handler = policy.handler.borrow().is_some();
-        self.0.modes().set(Mode::CONTAINED, has_handler);
+        self.0.probe().set(Mode::CONTAINED, has_handler);
         policy.interrupted.set(false);
     }
 
@@ -160,7 +160,7 @@ impl Loop {
     pub fn exit_program(&self) {
         self.0.stop.set(true);
         self.0.panic_policy.program_has_exited.set(true);
-        self.0.modes().set(Mode::CONTAINED, true);
+        self.0.probe().set(Mode::CONTAINED, true);
     }
 
     /// Returns whether the program has exited.
@@ -171,7 +171,7 @@ impl Loop {
 
     /// Sets what receives uncaught panics. `None`: they leave the run.
     pub fn set_panic_handler(&self, handler: Option<PanicHandler>) {
-        self.0.modes().set(Mode::CONTAINED, handler.is_some());
+        self.0.probe().set(Mode::CONTAINED, handler.is_some());
         let before = self.0.panic_policy.handler.replace(handler);
         drop(before);
     }
@@ -240,7 +240,7 @@ impl Loop {
 
     /// Names the main future and the tasks that are pending.
     pub fn describe_pending(&self, main: Site) -> Box<str> {
-        block_on::describe_pending(main, &self.0.task_list())
+        block_on::describe_pending(main, &self.0)
     }
 }
 
@@ -311,10 +311,10 @@ impl Loop {
     pub fn call_nested(&self, origin: impl FnOnce() -> Origin, callback: impl FnOnce()) {
         let core = &*self.0;
         core.counters.count_callback(Phase::Timers);
-        if core.modes().is_unwatched() {
-            callback();
-        } else {
+        if core.probe().has(Mode::CALLBACK) {
             core.call_watched(Phase::Timers, origin(), &mut once(callback));
+        } else {
+            callback();
         }
     }
 
@@ -322,9 +322,9 @@ impl Loop {
     /// lanes. What it enters stays for the callback around.
     pub fn dispatch_nested(&self, callback: impl FnOnce()) {
         let core = &*self.0;
-        if core.modes().is_plain() {
+        if !core.probe().has(Mode::DISPATCH) {
             callback();
-            if core.modes().is_plain() {
+            if !core.probe().has(Mode::DISPATCH) {
                 return core.drain();
             }
             let _frame = Restored::current();
@@ -381,7 +381,7 @@ mod tests {
     use std::rc::Rc;
     use std::task::{Poll, Waker};
 
-    use crate::event_loop::api::loop_handle::LoopHandle;
+    use crate::runtime::loop_handle::LoopHandle;
 
     /// Wakes a task, then queues a closure, both after a drain inside of the caller.
     fn wake_and_queue(waker: &Waker, log: &Rc<RefCell<Vec<&'static str>>>) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::reach::Loop;
-use crate::event_loop::api::handle::Header;
+use crate::event_loop::ledger::handles::Header;
 use crate::event_loop::phases::timers::TimerState;
 use crate::frame::without_context;
 use crate::keeper::Keeper;
@@ -36,16 +36,6 @@ impl SharedTimer {
     pub fn arm_at(&self, on: &Loop, due: u64) {
         on.0.disarm_timer(&self.0);
         on.0.arm_timer_at(&self.0, due);
-    }
-
-    /// Disarms the timer.
-    pub fn disarm(&self, on: &Loop) {
-        on.0.disarm_timer(&self.0);
-    }
-
-    /// Returns whether the timer is armed and the cached time has reached it.
-    pub fn is_due(&self, on: &Loop) -> bool {
-        self.0.armed.get().is_some() && self.0.due.get() <= on.now()
     }
 
     /// Sets whether the armed timer keeps the loop alive.
