@@ -1,5 +1,5 @@
 //! The event loop inside a foreign loop: a plain `poll(2)` loop waits for the descriptor of the
-//! event loop, and runs one turn when it is readable. On Linux the descriptor also tells of timers;
+//! event loop, and runs one turn when it is readable. On Linux the descriptor is readable for timers, too;
 //! elsewhere the host waits for at most `next_wait().timeout()`, as here.
 //!
 //! ```text

@@ -53,9 +53,9 @@ impl Client {
     async fn ask(&self, entry: Entry, answers: usize) -> io::Result<Entry> {
         let number = self.requests.get();
         self.requests.set(number + 1);
-        let mut heard = Vec::new();
+        let mut answered = Vec::new();
         let mut newest = Entry::default();
-        while heard.len() < answers {
+        while answered.len() < answers {
             for replica in 0..REPLICAS {
                 let to = ([10, 0, 0, replica as u8 + 1], 7).into();
                 let request = [number, entry.version, entry.value];
@@ -66,12 +66,12 @@ impl Client {
             let patience = Duration::from_millis(100);
             while let Ok(received) = timeout(patience, self.socket.recv_from(&mut answer)).await {
                 let (_, from) = received?;
-                if answer[0] == number && !heard.contains(&from) {
-                    heard.push(from);
+                if answer[0] == number && !answered.contains(&from) {
+                    answered.push(from);
                     let [_, version, value] = answer;
                     newest = newest.max(Entry { version, value });
                 }
-                if heard.len() == answers {
+                if answered.len() == answers {
                     break;
                 }
             }

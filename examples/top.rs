@@ -190,7 +190,7 @@ async fn hash() {
 fn main() -> io::Result<()> {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok());
     let seconds = seconds.or_else(|| (!io::stdout().is_terminal()).then_some(3));
-    // The view tells of slow periods; a line for each would disturb it.
+    // The view shows slow periods; a line for each would disturb it.
     let recorder = Recorder::new().on_slow(|_| ());
     let event_loop = Builder::new().record(recorder.clone()).build()?;
     event_loop.block_on(async {

@@ -3,6 +3,7 @@
 
 mod differences;
 mod docs;
+mod errors;
 mod layers;
 mod windows;
 mod words;

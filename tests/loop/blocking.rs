@@ -965,6 +965,35 @@ fn r278_all_that_have_ended_are_delivered_in_one_poll_phase() {
     assert_eq!(calls.load(Ordering::Relaxed), 1000);
 }
 
+/// The ends do not wait until the rest of an earlier flood has arrived (C12).
+#[test]
+fn c12_ends_that_come_behind_a_flood_are_delivered_in_the_next_poll_phase() {
+    let (mut event_loop, _, _, _) = with_threads(1);
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    for n in 0..1000 {
+        let calls = calls.clone();
+        let call = move || calls.lock().unwrap().push(n);
+        event_loop.remote().call(call).unwrap();
+    }
+    turn(&mut event_loop);
+    let before = calls.lock().unwrap().len();
+    let ended = Rc::new(Cell::new(false));
+    event_loop.enter(|| {
+        let (job, ended) = (spawn_blocking(|| ()), ended.clone());
+        drop(spawn(async move {
+            job.await.unwrap();
+            ended.set(true);
+        }));
+        flush();
+    });
+    turn(&mut event_loop);
+    assert!(ended.get());
+    let after = calls.lock().unwrap().len();
+    assert!(before < after && after < 1000, "{before}, {after}");
+    finish(&mut event_loop);
+    assert!(calls.lock().unwrap().iter().copied().eq(0..1000));
+}
+
 /// Each end submits the next job, on the real clock, until a timer says stop.
 #[test]
 fn timers_are_not_starved_by_ends_that_submit_more() {

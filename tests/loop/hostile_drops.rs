@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use phaseloop::context::Variable;
 use phaseloop::observe::Recorder;
+use phaseloop::observe::{self, Observer};
 use phaseloop::phase::check;
-use phaseloop::probe::{Fact, Observer};
 use phaseloop::task::scope;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
@@ -232,15 +232,9 @@ fn a_second_panic_is_dropped_when_nothing_is_locked() {
 struct DropsAtWake(Rc<RefCell<Option<EventLoop>>>);
 
 impl Observer for DropsAtWake {
-    fn observe(&self, fact: &Fact) {
-        if matches!(fact, Fact::Wake { .. }) {
-            let event_loop = self.0.take();
-            drop(event_loop);
-        }
-    }
-
-    fn wants_details(&self) -> bool {
-        true
+    fn woken(&self, _: &observe::Wake<'_>) {
+        let event_loop = self.0.take();
+        drop(event_loop);
     }
 }
 

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
 
+use phaseloop::observe::{Activity, Body, Observer};
 use phaseloop::pool::PoolBuilder;
-use phaseloop::probe::{Fact, Observer};
 use phaseloop::{
     Builder, EventLoop, JoinHandle, LoopHandle, UnhandledPanic, block_on, next_tick, phase,
     queue_microtask, spawn, spawn_blocking,
@@ -47,8 +47,8 @@ fn is_ready<T>(handle: &mut JoinHandle<T>) -> bool {
 fn a_job_is_awaited_without_a_task_in_between() {
     struct Polls(Rc<Cell<u32>>);
     impl Observer for Polls {
-        fn observe(&self, fact: &Fact) {
-            if let Fact::PollStart { .. } = fact {
+        fn begin(&self, activity: &Activity<'_>) {
+            if let Body::Poll(_) = activity.body() {
                 self.0.set(self.0.get() + 1);
             }
         }

@@ -7,6 +7,7 @@
 #[path = "../util"]
 mod util {
     pub(crate) mod child;
+    pub(crate) mod facts;
     pub(crate) mod files;
     pub(crate) mod gate;
     pub(crate) mod json;
@@ -26,9 +27,11 @@ mod async_handle;
 mod attributes;
 mod blocking;
 mod budget;
+mod circles;
 mod closing;
 mod contexts;
 mod embed;
+mod futurelock;
 mod harness;
 mod hooks;
 mod hostile_drops;
@@ -54,11 +57,13 @@ mod remote;
 mod report;
 mod run_modes;
 mod scopes;
+mod select;
 // The portable poller reports other events than epoll, so other questions are asked.
 #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 mod shuffle;
 mod sites;
 mod spawn;
+mod sync;
 mod tree;
 mod two_loops;
 mod unwind_safe;

@@ -2,6 +2,7 @@
 //! that is started in one phase runs. The pending queue stands for libuv's finished writes (R27):
 //! `phase::pending()` waits in it.
 
+use crate::util::facts::{Fact, facts};
 use crate::util::trace::{Trace, ZERO, finish, paused};
 use std::cell::RefCell;
 use std::future::Future;
@@ -9,7 +10,6 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use phaseloop::phase::{self, Check, Idle, Phase, Prepare};
-use phaseloop::probe::Fact;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{AsyncHandle, Builder, EventLoop, Handle, LoopHandle, RunMode};
 
@@ -19,11 +19,11 @@ fn phases_of(mode: RunMode) -> Vec<Phase> {
     let seen = phases.clone();
     let mut event_loop = Builder::new()
         .start_paused(true)
-        .observer(move |fact: &Fact| {
+        .observer(facts(move |fact: &Fact| {
             if let Fact::PhaseStart(phase) = fact {
                 seen.borrow_mut().push(*phase);
             }
-        })
+        }))
         .build()
         .unwrap();
     let idle = Idle::new(&event_loop.handle());

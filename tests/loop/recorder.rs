@@ -2,6 +2,7 @@
 //! `busy` is a block.
 
 use crate::util::child::in_child;
+use crate::util::facts::{Fact, Lane, all_facts, facts};
 use crate::util::files::Directory;
 use crate::util::json::Value;
 use crate::util::panics::panic_of;
@@ -16,7 +17,6 @@ use std::time::Duration;
 
 use phaseloop::observe::{Record, Recorder, SlowPeriod, Subject, What};
 use phaseloop::phase::Idle;
-use phaseloop::probe::{Fact, Lane, Observer};
 use phaseloop::task::{self, yield_microtask};
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
@@ -313,11 +313,11 @@ fn blame_rule_6_the_time_of_an_observer_is_not_the_tasks() {
     let event_loop = Builder::new()
         .start_paused(true)
         .record(recorder.clone())
-        .observer(|fact: &Fact| {
+        .observer(facts(|fact: &Fact| {
             if matches!(fact, Fact::PollStart(_)) {
                 busy(ms(30));
             }
-        })
+        }))
         .build()
         .unwrap();
     event_loop.block_on(async { spawn(async { busy(ms(2)) }).await.unwrap() });
@@ -683,31 +683,23 @@ fn recorder_lets_its_listener_use_the_loop() {
     assert_eq!(calls.get(), 1, "the first call has stopped the recorder");
 }
 
-/// An observer that asks for details hears of lanes, waits and wakes.
+/// An observer that wants everything is notified of lanes, waits and wakes.
 #[test]
-fn observer_with_details_hears_of_lanes_waits_and_wakes() {
-    struct Detailed(Rc<RefCell<Vec<String>>>);
-    impl Observer for Detailed {
-        fn observe(&self, fact: &Fact) {
-            let word = match fact {
-                Fact::CallStart(lane, Some(_)) => format!("{lane:?}("),
-                Fact::CallEnd(Lane::Ticks | Lane::Microtasks, Some(_)) => ")".to_owned(),
-                Fact::WaitStart => "wait".to_owned(),
-                Fact::WaitEnd { events } => format!("{events} events"),
-                Fact::Wake { task, by } => format!("{} wakes {}", by.is_some(), task.id()),
-                _ => return,
-            };
-            self.0.borrow_mut().push(word);
-        }
-
-        fn wants_details(&self) -> bool {
-            true
-        }
-    }
+fn observer_of_everything_is_notified_of_lanes_waits_and_wakes() {
     let words = Rc::new(RefCell::new(Vec::new()));
-    let builder = Builder::new()
-        .start_paused(true)
-        .observer(Detailed(words.clone()));
+    let seen = words.clone();
+    let observer = all_facts(move |fact: &Fact| {
+        let word = match fact {
+            Fact::CallStart(lane, Some(_)) => format!("{lane:?}("),
+            Fact::CallEnd(Lane::Ticks | Lane::Microtasks, Some(_)) => ")".to_owned(),
+            Fact::WaitStart => "wait".to_owned(),
+            Fact::WaitEnd { events } => format!("{events} events"),
+            Fact::Wake { task, by } => format!("{} wakes {}", by.is_some(), task.id()),
+            _ => return,
+        };
+        seen.borrow_mut().push(word);
+    });
+    let builder = Builder::new().start_paused(true).observer(observer);
     let event_loop = builder.build().unwrap();
     event_loop.block_on(async {
         next_tick(|| queue_microtask(|| ()));

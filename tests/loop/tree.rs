@@ -42,7 +42,7 @@ the main future (#{first})
   └ task 1 (#{})
     └ sleep (#{}): due in 3.2s
 task 3 \"kitchen\" (#{})
-└ something else (a channel, a lock, another thread)
+└ something else (another crate's channel or lock, another thread)
 ",
         first + 3,
         first + 1,
@@ -71,7 +71,7 @@ task 3 (#{})
 ├ task 1 (#{line})
 │ └ sleep (#{line}): due in 5ms
 └ task 2 (#{})
-  └ something else (a channel, a lock, another thread)
+  └ something else (another crate's channel or lock, another thread)
 ",
         line + 2,
         line + 3,

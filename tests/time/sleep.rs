@@ -18,7 +18,7 @@ use phaseloop::time::{
     timeout_at,
 };
 use phaseloop::{EventLoop, Keeper, LoopHandle, block_on, spawn};
-use tokio_test::assert_pending;
+use tokio_test::{assert_pending, assert_ready};
 
 /// Runs `main` on a paused loop, with a trace.
 fn run<F: Future<Output = ()>>(main: impl FnOnce(Trace) -> F) -> String {
@@ -555,10 +555,24 @@ fn an_interval_of_zero_ticks_once_a_turn() {
             log.log("tick");
         }
     }));
+    turn(&mut event_loop);
+    assert_eq!(trace.take(), "tick tick", "the first one waits for nothing");
     for _ in 0..3 {
         turn(&mut event_loop);
         assert_eq!(trace.take(), "tick");
     }
+}
+
+#[test]
+fn the_first_tick_of_an_interval_takes_no_turn() {
+    run(|_| async {
+        let mut ticks = interval(ms(5));
+        assert_ready!(tokio_test::task::spawn(ticks.tick()).poll());
+        assert_pending!(tokio_test::task::spawn(ticks.tick()).poll());
+        let mut later = interval(ms(5));
+        later.reset();
+        assert_pending!(tokio_test::task::spawn(later.tick()).poll());
+    });
 }
 
 #[test]

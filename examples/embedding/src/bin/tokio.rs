@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn host() -> Result<(), Box<dyn Error>> {
     let mut event_loop = EventLoop::new()?;
     let handle = event_loop.handle();
-    // On Linux its readiness is all that a host needs to know: it tells of timers, too.
+    // On Linux its readiness is all that a host needs: it includes due timers.
     let descriptor = handle.backend()?;
     #[allow(
         deprecated,

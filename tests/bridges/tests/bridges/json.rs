@@ -1,6 +1,6 @@
 //! The JSON of recorders, and the reader of JSON of the other tests, are as `serde_json` has them.
 
-use phaseloop::probe::Recorder;
+use phaseloop::observe::Recorder;
 use phaseloop::{Builder, task};
 
 use crate::util::json::Value;
