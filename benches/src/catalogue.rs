@@ -59,6 +59,10 @@ pub enum Kind {
     Yield,
     PingPong,
     CrossThreadWake,
+    /// Calls through a handle for other threads, which arrive in the inbox at one moment.
+    RemoteCallFlood {
+        at_once: u64,
+    },
     Immediates {
         at_once: u64,
     },
@@ -227,7 +231,7 @@ impl Workload {
     pub fn round_up(&self, n: u64) -> u64 {
         let batch = match self.kind {
             Kind::SelfWake { tasks } => tasks,
-            Kind::SpawnJoinMany { at_once } => at_once,
+            Kind::SpawnJoinMany { at_once } | Kind::RemoteCallFlood { at_once } => at_once,
             // Fewer than all are one smaller batch.
             Kind::Grow(_, size) if n < size => 1,
             Kind::Grow(_, size) => size,
@@ -269,6 +273,7 @@ impl Workload {
             | Kind::SelfWake { .. }
             | Kind::Yield
             | Kind::PingPong
+            | Kind::RemoteCallFlood { .. }
             | Kind::CrossThreadWake => Topic::Tasks,
             Kind::Immediates { .. }
             | Kind::Recorded(_)

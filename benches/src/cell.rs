@@ -18,7 +18,7 @@ use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::sockets::{BUFFER, buffer_length};
 use crate::workload::{
-    axum, bursts, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks,
+    axum, bursts, cluster, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks,
     timers,
 };
 
@@ -168,6 +168,7 @@ impl Cell {
             Kind::Recorded(unit) => self.recorded(unit),
             Kind::SetTimeout => lanes::set_timeout(self.n),
             Kind::UdpBatched { .. } => sockets::udp_batched(),
+            Kind::RemoteCallFlood { at_once } => cluster::remote_call_flood(at_once, self.n),
             Kind::Burst(Burst::Immediates) => bursts::immediates(self.n),
             Kind::Grow(Thing::Promise, size) => growth::promises(size.min(self.n), self.n),
             _ => return None,

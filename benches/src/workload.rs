@@ -7,6 +7,7 @@
 pub(crate) mod axum;
 mod axum_app;
 pub(crate) mod bursts;
+pub(crate) mod cluster;
 pub(crate) mod fairness;
 pub(crate) mod growth;
 pub(crate) mod http;

@@ -48,6 +48,7 @@ impl Workload {
             && !matches!(
                 self.kind,
                 Kind::UdpBatched { .. }
+                    | Kind::RemoteCallFlood { .. }
                     | Kind::Burst(Burst::Immediates)
                     | Kind::Grow(Thing::Promise, _)
             )

@@ -52,7 +52,7 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 92] = [
+pub const WORKLOADS: [Workload; 93] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
@@ -65,6 +65,7 @@ pub const WORKLOADS: [Workload; 92] = [
     workload("yield", Kind::Yield, 2 * M, 20 * K),
     workload("ping_pong", Kind::PingPong, 3 * M, 50 * K).quick(),
     workload("cross_thread_wake", Kind::CrossThreadWake, 5 * K, 200).quick(),
+    workload("remote_call_flood/25600", Kind::RemoteCallFlood { at_once: 25_600 }, M, 25_600),
     workload("immediates", Kind::Immediates { at_once: 1 }, 500 * K, 20 * K).quick(),
     workload("immediates/1000", Kind::Immediates { at_once: K }, 3 * M, 50 * K).quick(),
     workload("yield_immediate", Kind::YieldImmediate, 500 * K, 20 * K),

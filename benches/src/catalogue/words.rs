@@ -42,6 +42,9 @@ impl Workload {
             Kind::Yield => "let others run when there are none".into(),
             Kind::PingPong => "hand a value over to another task".into(),
             Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),
+            Kind::RemoteCallFlood { at_once } => {
+                format!("one of {at_once} calls that other threads have sent to a loop")
+            }
             Kind::Immediates { at_once: 1 } => "a turn of the loop with one immediate".into(),
             Kind::Immediates { at_once } => format!("one of {at_once} immediates of a turn"),
             Kind::YieldImmediate => "a task lets a whole turn pass".into(),

@@ -26,13 +26,14 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contract.json");
 
 /// What is counted, and for which workloads: those that the README speaks of, cheap enough for
 /// every change, and whose counts do not depend on when their requests arrive, as those of HTTP do.
-const WORKLOADS: [&str; 19] = [
+const WORKLOADS: [&str; 20] = [
     "spawn_join",
     "spawn_join/1000",
     "self_wake/1",
     "self_wake/recorded",
     "yield",
     "ping_pong",
+    "remote_call_flood/25600",
     "immediates",
     "immediates/1000",
     "next_tick",

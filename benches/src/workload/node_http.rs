@@ -17,14 +17,14 @@ use crate::meter::{Meter, Reading};
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn hello(_: &IncomingMessage, response: &ServerResponse) {
-    let length = response.set_header("content-length", BODY.len());
+    let length = response.try_set_header("content-length", BODY.len());
     length.expect("it is a header");
-    response.end_bytes(BODY);
+    response.end(BODY);
 }
 
 /// A megabyte that is piped: the source waits while the socket is full.
 fn long(_: &IncomingMessage, response: &ServerResponse) {
-    let length = response.set_header("content-length", LONG);
+    let length = response.try_set_header("content-length", LONG);
     length.expect("it is a header");
     let mut left = CHUNKS;
     let source = Readable::bytes().read(move |source, _| {
