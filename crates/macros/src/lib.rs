@@ -94,7 +94,8 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
             call
         }
         None => {
-            let mut call = options.builder(span);
+            let mut call = options.loops(span).unwrap_or_default();
+            call.extend(options.builder(span));
             call.extend(comma(span));
             if kind == Kind::Test {
                 call.extend(options.timeout(span));
@@ -107,6 +108,9 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
     runner.extend([parenthesized(call, span)]);
     if options.seeds().is_some() {
         runner = options.with_feature("__with_test_util", runner, span);
+    }
+    if options.loops(span).is_some() {
+        runner = options.with_feature("__with_cluster", runner, span);
     }
     let mut body = function.as_written();
     body.extend(runner);

@@ -15,6 +15,10 @@ pub(crate) struct Options {
     timeout: Option<u64>,
     /// The number of seeds that a test runs under.
     seeds: Option<TokenStream>,
+    /// The number of loops: `None` for one, an empty stream for one a processor.
+    loops: Option<TokenStream>,
+    /// Whether each loop stays on a processor.
+    pin: bool,
     /// Options of the builder: a method, and its argument.
     builder: Vec<(Ident, Option<TokenStream>)>,
 }
@@ -56,8 +60,16 @@ impl Options {
         Ok(options)
     }
 
-    /// Refuses options that have no effect beside `seeds`.
+    /// Refuses options that have no effect beside `seeds`, or without `loops`.
     fn check(&self) -> Result<(), Mistake> {
+        if self.loops.is_some() && self.run {
+            let text = "`loops` does not go with `run`: a cluster ends when its main future does";
+            return Err(Mistake::new(Span::call_site(), text));
+        }
+        if self.pin && self.loops.is_none() {
+            let text = "`pin` goes with `loops`";
+            return Err(Mistake::new(Span::call_site(), text));
+        }
         let other = self.builder.first().map(|(name, _)| name.span());
         let other = other.or(self.timeout.map(|_| Span::call_site()));
         match (&self.seeds, other) {
@@ -98,6 +110,14 @@ impl Options {
                 return Err(Mistake::new(name.span(), text));
             }
             ("run", None) if kind == Kind::Main => self.run = true,
+            ("loops", Some(value)) if kind == Kind::Main => {
+                self.loops = Some(loops_of(value)?);
+            }
+            ("loops", None) if kind == Kind::Main => {
+                let text = "expected `loops = 4` or `loops = \"cores\"`";
+                return Err(Mistake::new(name.span(), text));
+            }
+            ("pin", None) if kind == Kind::Main => self.pin = true,
             ("seeds", Some(value)) if kind == Kind::Test => {
                 self.seeds = Some(value.into_iter().collect());
             }
@@ -117,8 +137,8 @@ impl Options {
             }
             ("flavor" | "worker_threads", _) => {
                 let text = format!(
-                    "there is no option `{name}`, since a loop runs on one thread; the options are \
-                     the methods of `phaseloop::Builder`"
+                    "there is no option `{name}`, since a loop runs on one thread; `loops = 4` runs \
+                     four of them, and the other options are the methods of `phaseloop::Builder`"
                 );
                 return Err(Mistake::new(name.span(), text));
             }
@@ -143,6 +163,7 @@ impl Options {
         match kind {
             Kind::Test if self.seeds.is_some() => "explore",
             Kind::Test => "test",
+            Kind::Main if self.loops.is_some() => "cluster",
             Kind::Main if self.run => "run",
             Kind::Main => "main",
         }
@@ -166,6 +187,28 @@ impl Options {
             }
         }
         tokens
+    }
+
+    /// Returns `Some(loops), pin, move ||`, the arguments of a cluster before its builder.
+    pub(crate) fn loops(&self, span: Span) -> Option<TokenStream> {
+        let loops = self.loops.clone()?;
+        let mut tokens = if loops.is_empty() {
+            path(&["core", "option", "Option", "None"], span)
+        } else {
+            let mut some = path(&["core", "option", "Option", "Some"], span);
+            some.extend([parenthesized(loops, span)]);
+            some
+        };
+        let pin = if self.pin { "true" } else { "false" };
+        tokens.extend([
+            punct(',', span),
+            Ident::new(pin, span).into(),
+            punct(',', span),
+            Ident::new("move", span).into(),
+            punct('|', span),
+            punct('|', span),
+        ]);
+        Some(tokens)
     }
 
     /// Returns `Some(Duration::from_nanos(…))` or `None`.
@@ -194,6 +237,21 @@ fn gate_of(option: &str) -> Option<&'static str> {
         "tokio" => "__with_tokio_rt",
         _ => return None,
     })
+}
+
+/// Returns the number of loops, and nothing for `"cores"`.
+fn loops_of(value: Vec<TokenTree>) -> Result<TokenStream, Mistake> {
+    if let [TokenTree::Literal(literal)] = value.as_slice() {
+        let text = literal.to_string();
+        if text == "\"cores\"" {
+            return Ok(TokenStream::new());
+        }
+        if text.starts_with('"') {
+            let text = format!("{text} is not a number of loops: write a number or \"cores\"");
+            return Err(Mistake::new(literal.span(), text));
+        }
+    }
+    Ok(value.into_iter().collect())
 }
 
 fn is_comma(token: &TokenTree) -> bool {
