@@ -37,7 +37,8 @@ impl<T: ?Sized> ExclusiveCell<T> {
     /// Takes the value, unless a guard has it.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<Exclusive<'_, T>> {
-        (!self.is_taken.replace(true)).then_some(Exclusive(self))
+        // Made only if the value is free: the drop of a guard frees it.
+        (!self.is_taken.replace(true)).then(|| Exclusive(self))
     }
 }
 

@@ -29,8 +29,9 @@
 //! | `'newListener'`, `'removeListener'` | [`NEW_LISTENER`], [`REMOVE_LISTENER`] |
 //! | `await once(emitter, name)` | [`once()`] |
 //! | `for await (… of on(emitter, name))` | [`on()`] |
-//! | `on(topic, ..)`, a name made at run time | [`on`](EventEmitter::on) with a `String`: [`EventName`] |
-//! | `listeners(name)`, `rawListeners(name)` | [`listeners`](EventEmitter::listeners), [`raw_listeners`](EventEmitter::raw_listeners) |
+//! | `on(topic, ..)`, a name made at run time | [`on`](EventEmitter::on) with a `String` |
+//! | `listeners(name)` | [`listeners`](EventEmitter::listeners) |
+//! | `rawListeners(name)` | [`raw_listeners`](EventEmitter::raw_listeners) |
 //! | `on(name, async () => { .. })` | [`on_async`](Emitter::on_async) |
 //! | `captureRejections: true` | [`capture_rejections`](EventEmitter::capture_rejections) |
 //! | `MaxListenersExceededWarning` | a [warning](super::process::on_warning) of the same name |

@@ -14,8 +14,10 @@
 //! | `new MessageChannel()` | [`MessageChannel`] |
 //! | `new BroadcastChannel(name)` | [`BroadcastChannel`] |
 //! | `new Worker(file)`, `parentPort` | [`Worker::new`], the port that its function gets |
-//! | `worker.threadId`, `threadId`, `isMainThread` | [`Worker::thread_id`], [`thread_id`], [`is_main_thread`] |
-//! | `getEnvironmentData(key)`, `setEnvironmentData(key, value)` | [`get_environment_data`], [`set_environment_data`] |
+//! | `worker.threadId` | [`Worker::thread_id`] |
+//! | `threadId`, `isMainThread` | [`thread_id`], [`is_main_thread`] |
+//! | `getEnvironmentData(key)` | [`get_environment_data`] |
+//! | `setEnvironmentData(key, value)` | [`set_environment_data`] |
 //! | `workerData` | what the function of the worker captures |
 //! | `cluster` | none: `examples/cluster.rs` of `phaseloop` shows several loops on one port |
 //

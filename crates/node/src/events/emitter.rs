@@ -132,10 +132,11 @@ pub trait Emitter {
         })
     }
 
-    /// Adds an async listener. It starts inside the `emit`, up to its first `await`. It returns `()`
-    /// or a `Result`, whose error is an unhandled rejection, or [`ERROR`] if the emitter [captures
-    /// rejections](EventEmitter::capture_rejections). JavaScript: `emitter.on(name, async () => {
-    /// .. })`.
+    /// Adds an async listener. It starts inside the `emit`, up to its first `await`. It returns
+    /// `()` or a `Result`, whose error is an unhandled rejection, or [`ERROR`] if the emitter
+    /// [captures rejections](EventEmitter::capture_rejections).
+    ///
+    /// JavaScript: `emitter.on(name, async () => { .. })`.
     ///
     /// # Panics
     ///

@@ -209,19 +209,18 @@ impl Server {
 
     #[track_caller]
     fn listen_at(&self, address: &Address, options: ListenOptions, site: Site) {
-        let bind = |address| bind(address, &options, site);
         let listener = match (address, address.to_listen()) {
             (Address::Path(path), _) => {
                 local::listen(path, site).map_err(|error| Error::of_listen_at(error, path))
             }
-            (Address::Port(port), Some(address)) => bind(address).or_else(|error| {
-                if error.code() == Some("EADDRINUSE") {
-                    return Err(error);
-                }
+            (Address::Port(port), Some(address)) => match bind(address, &options, site) {
                 // The machine has no IPv6.
-                bind((Ipv4Addr::UNSPECIFIED, *port).into())
-            }),
-            (_, Some(address)) => return self.listen_by_tick(bind(address), site),
+                Err(error) if error.code() != Some("EADDRINUSE") => {
+                    bind((Ipv4Addr::UNSPECIFIED, *port).into(), &options, site)
+                }
+                bound => bound,
+            },
+            (_, Some(address)) => return self.listen_by_tick(bind(address, &options, site), site),
             (Address::Host(host, port), None) => return self.look_up(host, *port, options, site),
             (_, None) => unreachable!("only a name or a path has no address"),
         };
