@@ -38,6 +38,7 @@ use crate::site::Site;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "uv_async_t")]
 pub struct AsyncHandle {
     core: HandleCore,
     state: Bound<Rc<AsyncState>>,
@@ -148,6 +149,7 @@ impl fmt::Debug for AsyncHandle {
 
 /// Triggers the callback of an [`AsyncHandle`], from any thread and from signal handlers.
 #[derive(Clone)]
+#[doc(alias = "uv_async_send")]
 pub struct AsyncSender {
     sent: Arc<Sent>,
     shared: Arc<Shared>,

@@ -60,6 +60,8 @@ use crate::site::Site;
 /// });
 /// ```
 #[track_caller]
+#[doc(alias = "uv_queue_work")]
+#[doc(alias = "block_in_place")]
 pub fn spawn_blocking<T, F>(job: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,

@@ -88,6 +88,8 @@ use crate::frame::{Frame, Framed, Key};
 /// # use phaseloop::context::Variable;
 /// const USER: &Variable<String> = &Variable::new();
 /// ```
+#[doc(alias = "AsyncLocalStorage")]
+#[doc(alias = "task_local")]
 pub struct Variable<T: 'static> {
     /// Its number, which is its identity; 0 until it is used. It is not the address: that of a
     /// constant may be the address of another one, too. What changes cannot be a constant.

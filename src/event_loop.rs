@@ -169,6 +169,9 @@ enum MaxWait {
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "uv_loop_t")]
+#[doc(alias = "Runtime")]
+#[doc(alias = "LocalSet")]
 pub struct EventLoop {
     pub(crate) core: Bound<Rc<Core>>,
 }

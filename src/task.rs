@@ -27,7 +27,7 @@ use std::rc::Rc;
 pub use self::cancellation::{CancellationToken, Cancelled, DropGuard};
 pub use self::join_set::JoinSet;
 pub use self::scope::{Scope, ScopedJoinHandle, scope, try_scope};
-pub use self::yields::{YieldMicrotask, YieldNow, yield_microtask, yield_now};
+pub use self::yields::{YieldMicrotask, YieldNow, consume_budget, yield_microtask, yield_now};
 pub use crate::blocking::spawn_blocking;
 pub use crate::executor::join::{AbortHandle, JoinError, JoinHandle};
 pub use crate::phase::yield_now_immediate;
@@ -56,6 +56,7 @@ pub use crate::task_info::{Id, Info};
 /// });
 /// ```
 #[track_caller]
+#[doc(alias = "spawn_local")]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + 'static,
@@ -99,6 +100,7 @@ where
 /// # Ok::<(), phaseloop::Error>(())
 /// ```
 #[track_caller]
+#[doc(alias = "nextTick")]
 pub fn next_tick(tick: impl FnOnce() + 'static) {
     LoopHandle::next_tick_current(tick);
 }
@@ -129,6 +131,7 @@ pub fn next_tick(tick: impl FnOnce() + 'static) {
 /// # Ok::<(), phaseloop::Error>(())
 /// ```
 #[track_caller]
+#[doc(alias = "queueMicrotask")]
 pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
     LoopHandle::queue_microtask_current(microtask);
 }
@@ -156,6 +159,7 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 /// # Ok::<(), phaseloop::Error>(())
 /// ```
 #[track_caller]
+#[doc(alias = "setImmediate")]
 pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
     LoopHandle::call_in_current(Phase::Check, immediate)
 }
@@ -177,6 +181,8 @@ pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
 /// });
 /// ```
 #[must_use]
+#[doc(alias = "id")]
+#[doc(alias = "try_id")]
 pub fn current() -> Option<Info> {
     LoopHandle::try_current().and_then(|handle| handle.core().executor().polled_task())
 }

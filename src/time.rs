@@ -20,6 +20,7 @@
 //! system calls refuses `epoll_pwait2`, it waits in whole milliseconds, rounded up.
 #![cfg_attr(feature = "test-util", doc = include_str!("time/testing.md"))]
 
+mod instant;
 mod interval;
 mod sleep;
 mod timeout;
@@ -29,8 +30,9 @@ mod virtual_clock;
 
 #[cfg(feature = "test-util")]
 use std::time::Duration;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
+pub use instant::Instant;
 pub use interval::{Interval, MissedTicks, interval, interval_at};
 #[cfg(feature = "net")]
 pub(crate) use sleep::sleep_at;
@@ -44,7 +46,27 @@ use crate::runtime::loop_handle::LoopHandle;
 #[cfg(feature = "test-util")]
 use crate::wait::shuffled::network::network;
 
+/// The errors of this module, at the path that tokio has for them.
+///
+/// # Examples
+///
+/// ```
+/// use std::{future::pending, time::Duration};
+/// use phaseloop::time::{error::Elapsed, timeout};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let late: Result<(), Elapsed> = timeout(Duration::from_millis(1), pending()).await;
+///     assert!(late.is_err());
+/// }
+/// ```
+pub mod error {
+    #[doc(no_inline)]
+    pub use super::timeout::Elapsed;
+}
+
 /// Reads the clock of the running loop: the monotonic clock of the OS, unless a test has paused it.
+/// [`Instant::now`] does the same, and reads the clock of the OS where no loop runs.
 ///
 /// # Panics
 ///
@@ -65,9 +87,7 @@ use crate::wait::shuffled::network::network;
 #[must_use]
 #[track_caller]
 pub fn now() -> Instant {
-    let handle = LoopHandle::current();
-    let clock = &handle.core().clock();
-    clock.instant(clock.read())
+    Instant::of(&LoopHandle::current())
 }
 
 /// Reads the wall clock: that of the OS, except on a loop with a network in memory (module `sim`,

@@ -75,6 +75,7 @@ pub use crate::kinds::Mode;
 /// })
 /// # }
 /// ```
+#[doc(alias = "uv_tty_t")]
 pub struct Tty {
     source: SharedFd,
     state: RefCell<State>,

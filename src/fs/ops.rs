@@ -240,6 +240,7 @@ pub fn symlink_metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Resu
 ///
 /// Dropping the future discards the result and has no other effect.
 #[track_caller]
+#[doc(alias = "try_exists")]
 pub fn exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<bool>> {
     on_path("exists", path, |path| fs::exists(path)).here()
 }

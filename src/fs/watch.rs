@@ -68,6 +68,9 @@ use crate::sys::watch::Notice;
 /// # fn main() {}
 /// ```
 #[track_caller]
+#[doc(alias = "uv_fs_event_t")]
+#[doc(alias = "inotify")]
+#[doc(alias = "notify")]
 pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
     Watcher::new_on(&LoopHandle::current(), path)
 }

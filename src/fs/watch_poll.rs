@@ -74,6 +74,8 @@ const SHORTEST: u64 = 1_000_000;
 /// # }
 /// ```
 #[track_caller]
+#[doc(alias = "uv_fs_poll_t")]
+#[doc(alias = "watchFile")]
 pub fn watch_poll(path: impl AsRef<Path>, interval: Duration) -> io::Result<PollWatcher> {
     PollWatcher::new_on(&LoopHandle::current(), path, interval)
 }

@@ -81,7 +81,7 @@ impl rt::Timer for HyperTimer {
     fn now(&self) -> Instant {
         // A pool of connections asks after its loop has ended, when it is dropped.
         match LoopHandle::try_current() {
-            Some(_) => time::now(),
+            Some(_) => time::now().into_std(),
             None => sys::clock::monotonic(),
         }
     }

@@ -11,7 +11,9 @@ use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::{AsSource, Interest, Ready, is_writing};
 #[cfg(any(feature = "hyper", feature = "tokio-io"))]
-use crate::sys::unfilled::{Receive, Unfilled};
+use crate::sys::unfilled::Unfilled;
+#[cfg(feature = "net")]
+use crate::sys::unfilled::{Receive, fill_vec};
 
 /// Implements [`AsyncRead`](crate::io::AsyncRead) for a stream with a field `source`, and for
 /// references to it.
@@ -369,6 +371,18 @@ where
     {
         buffer.truncate(self.most(Direction::Read, buffer.len()));
         self.poll_transfer(Direction::Read, cx, buffer.len(), |io| buffer.receive(io))
+    }
+
+    /// Attempts a receive that appends to a buffer.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize>
+    where
+        T: Receive,
+    {
+        fill_vec(buffer, |unfilled| {
+            unfilled.truncate(self.try_most(Direction::Read, unfilled.len())?);
+            self.try_transfer(Direction::Read, unfilled.len(), |io| unfilled.receive(io))
+        })
     }
 
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {

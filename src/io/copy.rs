@@ -73,6 +73,7 @@ where
 ///     }
 /// }
 /// ```
+#[doc(alias = "copy_bidirectional")]
 pub async fn copy_both_ways<A, B>(mut a: A, mut b: B) -> io::Result<(u64, u64)>
 where
     A: AsyncRead + AsyncWrite + Unpin,

@@ -59,6 +59,7 @@ use crate::sys::poller::{AsSource, PollEvents};
 /// # #[cfg(not(unix))]
 /// # fn main() {}
 /// ```
+#[doc(alias = "uv_poll_t")]
 pub struct PollHandle<T: AsSource + 'static> {
     core: HandleCore,
     state: Bound<Rc<PollState>>,

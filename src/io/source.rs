@@ -75,6 +75,7 @@ use crate::sys::poller::{AsSource, Interest, REPORTS_HANG_UP, REPORTS_PRIORITY, 
 /// # #[cfg(not(unix))]
 /// # fn main() {}
 /// ```
+#[doc(alias = "AsyncFd")]
 pub struct Source<T: AsSource> {
     core: HandleCore,
     pub(super) state: Bound<Rc<SourceState>>,

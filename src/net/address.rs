@@ -354,6 +354,8 @@ fn check_host(host: &str) -> io::Result<String> {
 /// # }
 /// ```
 #[track_caller]
+#[doc(alias = "getaddrinfo")]
+#[doc(alias = "uv_getaddrinfo")]
 pub fn lookup_host(host: impl ToAddresses) -> impl Future<Output = io::Result<Vec<SocketAddr>>> {
     Resolving::new(host, Location::caller())
 }
@@ -375,6 +377,8 @@ pub fn lookup_host(host: impl ToAddresses) -> impl Future<Output = io::Result<Ve
 ///
 /// When the future is awaited and no loop runs on this thread.
 #[track_caller]
+#[doc(alias = "getnameinfo")]
+#[doc(alias = "uv_getnameinfo")]
 pub fn lookup_addr(address: SocketAddr) -> impl Future<Output = io::Result<(String, String)>> {
     name_of(address, Location::caller())
 }

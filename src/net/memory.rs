@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
-#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::ops::Range;
@@ -179,7 +178,6 @@ impl Memory {
     }
 
     /// Reads into memory that is not initialised.
-    #[cfg(any(feature = "hyper", feature = "tokio-io"))]
     pub(super) fn receive_into(&self, memory: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
         self.wire(|wire, id| {
             wire.read(id, |front, back| {

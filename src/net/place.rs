@@ -349,7 +349,6 @@ impl Write for &Conn {
     }
 }
 
-#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 impl sys::unfilled::Receive for Conn {
     #[inline(always)]
     fn receive(&self, memory: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {

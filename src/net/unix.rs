@@ -41,6 +41,7 @@ macro_rules! impl_unix_socket {
             /// # Errors
             ///
             /// Any OS error of `getsockname`.
+            #[doc(alias = "local_addr")]
             pub fn local_name(&self) -> std::io::Result<Option<$crate::net::SocketName>> {
                 $crate::net::unix::name::name_of(self.get_ref().local_addr())
             }
@@ -102,6 +103,7 @@ macro_rules! impl_unix_peer {
             ///
             /// Any OS error of `getpeername`: [`NotConnected`](std::io::ErrorKind::NotConnected) if
             /// there is no peer.
+            #[doc(alias = "peer_addr")]
             pub fn peer_name(&self) -> std::io::Result<Option<$crate::net::SocketName>> {
                 $crate::net::unix::name::name_of(self.get_ref().peer_addr())
             }

@@ -23,12 +23,15 @@ use crate::runtime::loop_handle::LoopHandle;
 /// idle hook is started.
 ///
 /// See [`Hook`].
+#[doc(alias = "uv_idle_t")]
 pub type Idle = Hook<IdleHooks>;
 
 /// Runs once a turn, right before the loop waits for I/O. See [`Hook`].
+#[doc(alias = "uv_prepare_t")]
 pub type Prepare = Hook<PrepareHooks>;
 
 /// Runs once a turn, right after the loop has waited for I/O. See [`Hook`].
+#[doc(alias = "uv_check_t")]
 pub type Check = Hook<CheckHooks>;
 
 /// The phases that have hooks; [`Idle`], [`Prepare`] and [`Check`] name them.

@@ -51,6 +51,8 @@ use crate::sys::process::{Process, enter_fault, is_limit};
 /// })
 /// # }
 /// ```
+#[doc(alias = "uv_spawn")]
+#[doc(alias = "child_process")]
 pub struct Command {
     std: process::Command,
     kill_on_drop: bool,

@@ -125,6 +125,7 @@ impl LoopHandle {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "uv_walk")]
     pub fn walk(&self, mut visit: impl FnMut(&AnyHandle)) {
         for header in self.core().ledger.headers() {
             if header.stage.get() != Stage::Closed {

@@ -34,6 +34,8 @@ use crate::wire::Settings;
 /// # }
 /// ```
 #[must_use = "a builder does nothing until `build`"]
+#[doc(alias = "Runtime")]
+#[doc(alias = "uv_loop_configure")]
 pub struct Builder {
     pub(crate) options: Options,
     /// How the loop waits; `None` for the kernel.

@@ -38,6 +38,7 @@ impl EventLoop {
     /// outside of a turn: a host that waits for it waits for at most
     /// [`next_timeout`](LoopHandle::next_timeout).
     #[must_use]
+    #[doc(alias = "uv_backend_fd")]
     pub fn backend_fd(&self) -> BackendFd<'_> {
         self.core.io.backend_fd()
     }

@@ -314,6 +314,7 @@ pub trait Handle: sealed::Sealed {
 /// });
 /// ```
 #[must_use = "the handle is closed at once; await this, or `drop` it, to see or ignore the report of the closing phase"]
+#[doc(alias = "uv_close")]
 pub struct Close {
     header: Rc<Header>,
 }

@@ -46,6 +46,7 @@ const TICK: &str = "TickObject";
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "uv_loop_t")]
 pub struct LoopHandle {
     core: Bound<Rc<Core>>,
 }
@@ -208,6 +209,7 @@ impl LoopHandle {
     /// Ends the running [`run`](crate::EventLoop::run) after the current turn, which does not wait.
     /// If no run is in progress, the next run returns at once. [`Remote::stop`] stops the loop from
     /// another thread.
+    #[doc(alias = "uv_stop")]
     pub fn stop(&self) {
         self.core.stop.set(true);
         self.core.notify_host();
@@ -217,6 +219,7 @@ impl LoopHandle {
     /// is queued, or another thread has woken a task or sent a closure. A send to an
     /// [`AsyncHandle`](crate::AsyncHandle) does not count; the handle itself does.
     #[must_use]
+    #[doc(alias = "uv_loop_alive")]
     pub fn is_alive(&self) -> bool {
         self.core.is_alive()
     }
@@ -230,11 +233,13 @@ impl LoopHandle {
     /// Returns the loop's cached time, which is equal for all callbacks of a phase.
     /// [`Timer`](crate::time::Timer)s start from it.
     #[must_use]
+    #[doc(alias = "uv_now")]
     pub fn now(&self) -> Instant {
         self.core.clock().instant(self.core.clock().now())
     }
 
     /// Refreshes [`now`](Self::now), for a callback that ran for long and starts a timer.
+    #[doc(alias = "uv_update_time")]
     pub fn update_time(&self) {
         self.core.clock().update();
     }
@@ -245,6 +250,7 @@ impl LoopHandle {
     /// [`next_wait`](Self::next_wait) separates these. With nothing but jobs of the thread pool
     /// to wait for it is `None`: their ends are events.
     #[must_use]
+    #[doc(alias = "uv_backend_timeout")]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.core.next_timeout().map(Duration::from_nanos)
     }

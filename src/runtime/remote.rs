@@ -49,6 +49,7 @@ use crate::task_info::Id;
 /// });
 /// ```
 #[derive(Clone)]
+#[doc(alias = "uv_async_send")]
 pub struct Remote {
     shared: Arc<Shared>,
 }

@@ -39,6 +39,7 @@ use crate::runtime::loop_handle::LoopHandle;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "uv_signal_t")]
 pub struct Signal {
     core: HandleCore,
     state: Bound<Rc<Listener>>,

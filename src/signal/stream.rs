@@ -46,6 +46,7 @@ use crate::site::Site;
 /// })
 /// # }
 /// ```
+#[doc(alias = "SignalKind")]
 pub struct Signals {
     core: HandleCore,
     queue: Bound<Rc<Queue>>,

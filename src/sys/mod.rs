@@ -30,7 +30,7 @@
 //! | `stall` | the stack of another thread |
 //! | `stdio` | shared descriptors: their kind, non-blocking access without a change of mode |
 //! | `terminal` | terminal settings, restored however the process ends |
-//! | `unfilled` | receiving into memory that hyper or tokio lends uninitialised |
+//! | `unfilled` | receiving into memory that is not initialised |
 //! | `unix_socket` | abstract names, credentials, passing descriptors |
 //! | `usage` | CPU time and context switches of a thread |
 //! | `watch` | kernel notifications about files and directories |
@@ -92,7 +92,7 @@ pub(crate) mod stall;
 pub(crate) mod stdio;
 #[cfg(all(unix, feature = "tty"))]
 pub(crate) mod terminal;
-#[cfg(any(feature = "hyper", feature = "tokio-io"))]
+#[cfg(feature = "net")]
 pub(crate) mod unfilled;
 #[cfg(all(unix, feature = "net"))]
 pub(crate) mod unix_socket;

@@ -1,11 +1,13 @@
-//! Receives into memory that is not initialised: the buffers that hyper and tokio lend to a reader.
+//! Receives into memory that is not initialised: the spare capacity of a `Vec`, and the buffers
+//! that hyper and tokio lend to a reader.
 #![allow(
     unsafe_code,
-    reason = "reports to hyper and tokio how many bytes of their memory the kernel has written"
+    reason = "reports to `Vec`, hyper and tokio how many bytes the kernel has written"
 )]
 
 use std::io;
 use std::mem::MaybeUninit;
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use std::task::{Poll, ready};
 
 use socket2::SockRef;
@@ -73,6 +75,26 @@ impl<'a> Unfilled<'a> {
         self.filled = socket.receive(self.memory)?;
         Ok(self.filled)
     }
+}
+
+/// The least room that a receive into a `Vec` gets. A vector without room would look like EOF.
+const LEAST_ROOM: usize = 64;
+
+/// Lets `receive` append to `buffer`, which grows if it has no spare capacity.
+pub(crate) fn fill_vec(
+    buffer: &mut Vec<u8>,
+    receive: impl FnOnce(&mut Unfilled<'_>) -> io::Result<usize>,
+) -> io::Result<usize> {
+    if buffer.len() == buffer.capacity() {
+        buffer.reserve(LEAST_ROOM);
+    }
+    let mut unfilled = Unfilled::new(buffer.spare_capacity_mut());
+    receive(&mut unfilled)?;
+    let filled = unfilled.filled;
+    // SAFETY: `filled` is what `Receive` has returned: it has written that many bytes behind the
+    // length, inside of the capacity.
+    unsafe { buffer.set_len(buffer.len() + filled) };
+    Ok(filled)
 }
 
 /// Lets `poll` receive into the memory of a reader of hyper.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::event_loop::current;
 use crate::event_loop::phases::queue::{Entry, QueueKey};
+use crate::executor::budget;
 use crate::executor::shared::Shared;
 use crate::phase_order::Phase;
 use crate::site::Site;
@@ -55,6 +56,44 @@ pub fn yield_now() -> YieldNow {
     YieldNow {
         site: Location::caller(),
         progress: Progress::New,
+    }
+}
+
+/// Takes one unit of the budget of this poll, as an I/O operation does, and calls [`yield_now`] if
+/// the budget is used up.
+///
+/// A poll of a task has a budget of 128 operations. A loop that computes, or that reads from
+/// something which is always ready and is no source of the loop, calls this in each round: it gives
+/// way once in 128 rounds.
+///
+/// # Cancel safety
+///
+/// Dropping the future loses nothing.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{set_immediate, task::consume_budget};
+/// use std::{cell::Cell, rc::Rc};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let ran = Rc::new(Cell::new(false));
+///     let mark = ran.clone();
+///     set_immediate(move || mark.set(true));
+///     for _ in 0..1_000 {
+///         consume_budget().await;
+///     }
+///     assert!(ran.get(), "turns of the loop have passed meanwhile");
+/// }
+/// ```
+#[track_caller]
+pub fn consume_budget() -> impl Future<Output = ()> {
+    let turn = yield_now();
+    async move {
+        if !budget::take() {
+            turn.await;
+        }
     }
 }
 

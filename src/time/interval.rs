@@ -3,16 +3,18 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::Stream;
 
+use super::instant::Instant;
 use super::now;
 use super::sleep::{Sleep, sleep_until};
 
 /// What an interval does about missed ticks: it was not polled in time, or the thread was busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[doc(alias = "MissedTickBehavior")]
 pub enum MissedTicks {
     /// The next tick is one period after the late tick was returned. The pace drifts, as with
     /// repeating timers of libuv and Node.
@@ -53,6 +55,7 @@ pub enum MissedTicks {
 /// });
 /// ```
 #[track_caller]
+#[doc(alias = "setInterval")]
 pub fn interval(period: Duration) -> Interval {
     Interval {
         is_new: true,
@@ -81,7 +84,8 @@ pub fn interval(period: Duration) -> Interval {
 /// });
 /// ```
 #[track_caller]
-pub fn interval_at(start: Instant, period: Duration) -> Interval {
+pub fn interval_at(start: impl Into<Instant>, period: Duration) -> Interval {
+    let start = start.into();
     Interval {
         sleep: sleep_until(start),
         next: Some(start),
@@ -127,6 +131,7 @@ impl Interval {
     }
 
     /// Sets what happens to missed ticks. The default is [`MissedTicks::Delay`].
+    #[doc(alias = "set_missed_tick_behavior")]
     pub fn set_missed_ticks(&mut self, missed_ticks: MissedTicks) {
         self.missed_ticks = missed_ticks;
     }
@@ -167,8 +172,8 @@ impl Interval {
     ///
     /// A deadline that has passed is due at once. The ticks between it and now are missed ticks:
     /// [`MissedTicks`] applies to them.
-    pub fn reset_at(&mut self, deadline: Instant) {
-        self.set_next(Some(deadline));
+    pub fn reset_at(&mut self, deadline: impl Into<Instant>) {
+        self.set_next(Some(deadline.into()));
     }
 
     /// The time between two ticks.

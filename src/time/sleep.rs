@@ -10,8 +10,9 @@ use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::instant::Instant;
 use crate::clock::nanoseconds;
 use crate::event_loop::phases::timers::Payload;
 use crate::event_loop::phases::timers::heap::TimerKey;
@@ -44,6 +45,8 @@ use crate::site::Site;
 /// });
 /// ```
 #[track_caller]
+#[doc(alias = "delay")]
+#[doc(alias = "setTimeout")]
 pub fn sleep(duration: Duration) -> Sleep {
     sleep_at(duration, Location::caller())
 }
@@ -84,9 +87,9 @@ pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
 /// });
 /// ```
 #[track_caller]
-pub fn sleep_until(deadline: Instant) -> Sleep {
+pub fn sleep_until(deadline: impl Into<Instant>) -> Sleep {
     let handle = LoopHandle::current();
-    let deadline = handle.core().clock().time(deadline);
+    let deadline = handle.core().clock().time(deadline.into().into_std());
     Sleep::new(handle, deadline, Location::caller())
 }
 
@@ -120,7 +123,7 @@ impl Sleep {
     /// The time at which the sleep ends.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.handle.core().clock().instant(self.deadline)
+        self.handle.core().clock().instant(self.deadline).into()
     }
 
     /// Whether the sleep has ended.
@@ -136,9 +139,9 @@ impl Sleep {
     ///
     /// A task that waits for the sleep is woken at the new deadline, also if other code has called
     /// `reset` and the task was not polled since.
-    pub fn reset(&mut self, deadline: Instant) {
+    pub fn reset(&mut self, deadline: impl Into<Instant>) {
         let core = self.handle.core();
-        self.deadline = core.clock().time(deadline);
+        self.deadline = core.clock().time(deadline.into().into_std());
         self.has_fired = false;
         if let Some(key) = self.key.take() {
             self.key = core.rearm_sleep(key, self.deadline, self.referenced);

@@ -4,10 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
+use super::instant::Instant;
 use super::sleep::{Sleep, sleep, sleep_until};
 use crate::error::debug_as_display;
 
@@ -79,7 +80,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// });
 /// ```
 #[track_caller]
-pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
+pub fn timeout_at<F: Future>(deadline: impl Into<Instant>, future: F) -> Timeout<F> {
     Timeout {
         future,
         sleep: sleep_until(deadline),

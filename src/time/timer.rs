@@ -49,6 +49,9 @@ use crate::runtime::loop_handle::LoopHandle;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "uv_timer_t")]
+#[doc(alias = "setTimeout")]
+#[doc(alias = "setInterval")]
 pub struct Timer {
     core: HandleCore,
     state: Bound<Rc<TimerState>>,

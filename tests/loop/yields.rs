@@ -622,3 +622,25 @@ fn a_recorded_loop_has_the_same_limit() {
     assert_eq!(polls.get(), 3 * (1 + SELF_WAKES));
     assert!(task::current().is_none());
 }
+
+#[test]
+fn a_budget_that_is_used_up_lets_a_turn_pass() {
+    use phaseloop::task::consume_budget;
+
+    let turns = phaseloop::block_on(async {
+        let handle = LoopHandle::current();
+        spawn(async move {
+            let before = handle.turns();
+            for _ in 0..128 {
+                consume_budget().await;
+            }
+            assert_eq!(handle.turns(), before, "128 units are one poll");
+            for _ in 0..256 {
+                consume_budget().await;
+            }
+            handle.turns() - before
+        })
+        .await
+    });
+    assert_eq!(turns.unwrap(), 2);
+}

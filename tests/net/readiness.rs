@@ -50,6 +50,37 @@ fn ready_returns_the_directions_that_are() {
     });
 }
 
+#[test]
+fn try_read_buf_appends_and_makes_room() {
+    run(async {
+        let (one, mut other) = pair().await;
+        let mut buffer = b"start".to_vec();
+        let error = one.try_read_buf(&mut buffer).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        assert_eq!(buffer, b"start");
+        other.write_all(b"abc").await.unwrap();
+        one.readable().await.unwrap();
+        buffer.shrink_to_fit();
+        assert_eq!(one.try_read_buf(&mut buffer).unwrap(), 3);
+        assert_eq!(buffer, b"startabc");
+        // No more than the spare capacity.
+        let mut small = Vec::with_capacity(2);
+        other.write_all(&[b'x'; 100]).await.unwrap();
+        one.readable().await.unwrap();
+        let capacity = small.capacity();
+        assert_eq!(one.try_read_buf(&mut small).unwrap(), capacity);
+        while small.len() < 100 {
+            one.readable().await.unwrap();
+            let _ = one.try_read_buf(&mut small);
+        }
+        assert_eq!(small, [b'x'; 100]);
+        other.close().await.unwrap();
+        one.readable().await.unwrap();
+        assert_eq!(one.try_read_buf(&mut small).unwrap(), 0, "EOF");
+        assert_eq!(small.len(), 100);
+    });
+}
+
 // The portable poller does not report them.
 #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 #[test]

@@ -12,6 +12,7 @@ mod util {
     pub(crate) mod trace;
 }
 
+mod instants;
 mod outside;
 mod sleep;
 mod time;

@@ -45,7 +45,7 @@ impl Runtime for OnLoop {
     }
 
     fn now(&self) -> Instant {
-        time::now()
+        time::now().into_std()
     }
 }
 

@@ -69,6 +69,7 @@ use crate::sys::poller::impl_as_source;
 /// })
 /// # }
 /// ```
+#[doc(alias = "uv_listen")]
 pub struct TcpListener {
     source: Source<Acceptor>,
     /// Not if it came with a descriptor of something else.

@@ -58,6 +58,7 @@ use crate::sys::poller::impl_as_source;
 /// })
 /// # }
 /// ```
+#[doc(alias = "uv_tcp_t")]
 pub struct TcpStream {
     source: Source<Conn>,
 }
@@ -220,6 +221,42 @@ impl TcpStream {
     /// The errors of [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         self.source.try_read_vectored(buffers)
+    }
+
+    /// Reads without waiting, and appends to `buffer`; 0 is EOF. It reads as much as the spare
+    /// capacity holds, and a buffer without any grows.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`try_read`](Self::try_read). They leave the buffer as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io;
+    /// use phaseloop::io::AsyncWriteExt;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, _peer) = listener.accept().await?;
+    ///     client.write_all(b"hello").await?;
+    ///     let mut received = Vec::with_capacity(1024);
+    ///     while received.len() < 5 {
+    ///         server.readable().await?;
+    ///         match server.try_read_buf(&mut received) {
+    ///             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+    ///             _ => {}
+    ///         }
+    ///     }
+    ///     assert_eq!(received, b"hello");
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn try_read_buf(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.source.try_receive(buffer)
     }
 
     /// Writes without waiting, and returns the number of bytes accepted.

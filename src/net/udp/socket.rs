@@ -44,6 +44,8 @@ use crate::sys::poller::impl_as_source;
 /// })
 /// # }
 /// ```
+#[doc(alias = "uv_udp_t")]
+#[doc(alias = "dgram")]
 pub struct UdpSocket {
     pub(in crate::net) source: Source<Packets>,
 }

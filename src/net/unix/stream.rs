@@ -67,6 +67,7 @@ pub struct PeerCredentials {
 /// })
 /// # }
 /// ```
+#[doc(alias = "uv_pipe_t")]
 pub struct UnixStream {
     source: Source<net::UnixStream>,
 }
@@ -207,6 +208,7 @@ impl UnixStream {
     ///
     /// Any OS error of `getsockopt(SO_PEERCRED)`; [`Unsupported`](io::ErrorKind::Unsupported) on
     /// platforms other than Linux.
+    #[doc(alias = "peer_cred")]
     pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let (process, user, group) = sys::unix_socket::peer_credentials(self.get_ref().as_fd())?;
         Ok(PeerCredentials {
@@ -230,6 +232,16 @@ impl UnixStream {
     /// `recv`.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read(buffer)
+    }
+
+    /// Reads without waiting, and appends to `buffer`; 0 is EOF. It reads as much as the spare
+    /// capacity holds, and a buffer without any grows.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`try_read`](Self::try_read). They leave the buffer as it was.
+    pub fn try_read_buf(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.source.try_receive(buffer)
     }
 
     /// Writes without waiting, and returns the number of bytes accepted.

@@ -1,9 +1,9 @@
 //! Bytes to lines, chunk by chunk. No input or output.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::string_decoder::{Encoding, StringDecoder};
-use phaseloop::time::now;
+use phaseloop::time::{Instant, now};
 
 /// The shortest and default time between the halves of a line end in two chunks.
 const LEAST_CRLF_DELAY: Duration = Duration::from_millis(100);
