@@ -63,6 +63,8 @@ pub enum Kind {
     RemoteCallFlood {
         at_once: u64,
     },
+    /// Locks, channels and macros.
+    Primitive(Primitive),
     Immediates {
         at_once: u64,
     },
@@ -136,6 +138,18 @@ pub enum Kind {
     Burst(Burst),
     /// So many at once, of which each is made, used once and ended.
     Grow(Thing, u64),
+}
+
+/// What a task does with a lock, a channel or a macro.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Primitive {
+    Mutex,
+    MutexHandover,
+    MpscPingPong,
+    MpscBurst { at_once: u64 },
+    Oneshot,
+    Join3,
+    Select3,
 }
 
 /// What a recorder may have to record of.
@@ -239,7 +253,8 @@ impl Workload {
             | Kind::NextTick { at_once }
             | Kind::Microtasks { at_once } => at_once,
             Kind::ReadThrough { .. } => BigFile::MEGABYTES,
-            Kind::PingPong => 2,
+            Kind::PingPong | Kind::Primitive(Primitive::MutexHandover) => 2,
+            Kind::Primitive(Primitive::MpscBurst { at_once }) => at_once,
             Kind::TimerDropAll { live } | Kind::TimerFire { live } => live,
             Kind::Recorded(unit) => unit.at_once(),
             Kind::TcpEcho { connections, .. }
@@ -274,6 +289,7 @@ impl Workload {
             | Kind::Yield
             | Kind::PingPong
             | Kind::RemoteCallFlood { .. }
+            | Kind::Primitive(_)
             | Kind::CrossThreadWake => Topic::Tasks,
             Kind::Immediates { .. }
             | Kind::Recorded(_)

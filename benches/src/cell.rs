@@ -18,8 +18,8 @@ use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::sockets::{BUFFER, buffer_length};
 use crate::workload::{
-    axum, bursts, cluster, fairness, growth, http, lanes, memory, node_http, pool, process, sockets, tasks,
-    timers,
+    axum, bursts, cluster, fairness, growth, http, lanes, memory, node_http, pool, process,
+    sockets, sync, tasks, timers,
 };
 
 /// Runs what the arguments name and prints what it took.
@@ -97,6 +97,14 @@ impl Cell {
             affinity::pin(Side::Server);
         }
         let is_axum = matches!(self.kind, Kind::Axum { .. });
+        if let Kind::Primitive(operation) = self.kind {
+            return Some(match self.runtime.as_str() {
+                "phaseloop" => sync::run(Phaseloop::default(), operation, self.n),
+                "tokio" => sync::run(Tokio::LocalSet, operation, self.n),
+                "tokio-local-rt" => sync::run(Tokio::LocalRuntime, operation, self.n),
+                _ => return None,
+            });
+        }
         match self.runtime.as_str() {
             "phaseloop" if is_axum => Some(axum::on_phaseloop(self.n)),
             "tokio" if is_axum => Some(axum::on_tokio(self.n)),

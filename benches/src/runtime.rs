@@ -77,6 +77,34 @@ pub(crate) trait Pool: Runtime {
     fn read_through(self, path: PathBuf, at_once: usize) -> impl Future<Output = io::Result<u64>>;
 }
 
+/// A runtime with locks, channels and macros for its tasks.
+pub(crate) trait Primitives: Runtime {
+    type Mutex: 'static;
+    type Sender: 'static;
+    type Receiver: 'static;
+
+    fn mutex(self) -> Self::Mutex;
+    /// Takes the lock for a call.
+    async fn with_lock(self, mutex: &Self::Mutex, f: impl FnOnce(&mut u64));
+    /// Takes the lock until the future ends.
+    async fn hold_lock<F: Future>(self, mutex: &Self::Mutex, f: impl FnOnce() -> F);
+
+    fn channel(self, capacity: usize) -> (Self::Sender, Self::Receiver);
+    async fn send(sender: &Self::Sender, message: u64);
+    async fn recv(receiver: &mut Self::Receiver) -> Option<u64>;
+    /// Spawns a task that sends the message through a channel for one value, and waits for it.
+    async fn through_oneshot(self, message: u64) -> u64;
+
+    async fn join3<F: Future<Output = ()>>(self, first: F, second: F, third: F);
+    /// The first of three, which are polled in this order.
+    async fn select3(
+        self,
+        first: impl Future<Output = ()>,
+        second: impl Future<Output = ()>,
+        third: impl Future<Output = ()>,
+    );
+}
+
 /// The std socket is made non-blocking: what all `from_std` ask for.
 fn nonblocking_listener(listener: net::TcpListener) -> net::TcpListener {
     listener.set_nonblocking(true).expect("a listener can be");

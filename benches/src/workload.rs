@@ -17,5 +17,6 @@ pub(crate) mod node_http;
 pub(crate) mod pool;
 pub(crate) mod process;
 pub(crate) mod sockets;
+pub(crate) mod sync;
 pub(crate) mod tasks;
 pub(crate) mod timers;

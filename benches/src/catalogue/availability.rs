@@ -9,6 +9,9 @@ impl Workload {
         if matches!(self.kind, Kind::Axum { .. }) {
             return matches!(runtime, "phaseloop" | "tokio");
         }
+        if matches!(self.kind, Kind::Primitive(_)) {
+            return matches!(runtime, "phaseloop" | "tokio" | "tokio-local-rt");
+        }
         match runtime {
             "phaseloop" => true,
             "tokio" | "tokio-local-rt" => self.has_a_counterpart(),

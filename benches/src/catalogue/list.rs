@@ -1,6 +1,6 @@
 //! The list of the workloads, with how often each operation is done.
 
-use super::{Buffer, Burst, Kind, Thing, Unit, Workload};
+use super::{Buffer, Burst, Kind, Primitive, Thing, Unit, Workload};
 
 const K: u64 = 1_000;
 const M: u64 = 1_000 * K;
@@ -52,7 +52,7 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 93] = [
+pub const WORKLOADS: [Workload; 100] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
@@ -66,6 +66,13 @@ pub const WORKLOADS: [Workload; 93] = [
     workload("ping_pong", Kind::PingPong, 3 * M, 50 * K).quick(),
     workload("cross_thread_wake", Kind::CrossThreadWake, 5 * K, 200).quick(),
     workload("remote_call_flood/25600", Kind::RemoteCallFlood { at_once: 25_600 }, M, 25_600),
+    workload("mutex", Kind::Primitive(Primitive::Mutex), 3 * M, 50 * K),
+    workload("mutex_handover", Kind::Primitive(Primitive::MutexHandover), M, 20 * K),
+    workload("mpsc_ping_pong", Kind::Primitive(Primitive::MpscPingPong), M, 20 * K),
+    workload("mpsc_burst/64", Kind::Primitive(Primitive::MpscBurst { at_once: 64 }), 3 * M, 64 * K),
+    workload("oneshot", Kind::Primitive(Primitive::Oneshot), M, 20 * K),
+    workload("join3", Kind::Primitive(Primitive::Join3), M, 20 * K),
+    workload("select3", Kind::Primitive(Primitive::Select3), M, 20 * K),
     workload("immediates", Kind::Immediates { at_once: 1 }, 500 * K, 20 * K).quick(),
     workload("immediates/1000", Kind::Immediates { at_once: K }, 3 * M, 50 * K).quick(),
     workload("yield_immediate", Kind::YieldImmediate, 500 * K, 20 * K),

@@ -1,6 +1,6 @@
 //! Workloads and topics in words, for the report.
 
-use super::{Buffer, Burst, Kind, Thing, Topic, Unit, Workload};
+use super::{Buffer, Burst, Kind, Primitive, Thing, Topic, Unit, Workload};
 
 impl Topic {
     #[must_use]
@@ -44,6 +44,23 @@ impl Workload {
             Kind::CrossThreadWake => "from a wake on another thread to the answer, asleep".into(),
             Kind::RemoteCallFlood { at_once } => {
                 format!("one of {at_once} calls that other threads have sent to a loop")
+            }
+            Kind::Primitive(Primitive::Mutex) => "take and release a lock that is free".into(),
+            Kind::Primitive(Primitive::MutexHandover) => {
+                "a lock goes to the task that waits for it".into()
+            }
+            Kind::Primitive(Primitive::MpscPingPong) => {
+                "a message through a channel for one, and its answer".into()
+            }
+            Kind::Primitive(Primitive::MpscBurst { at_once }) => {
+                format!("one message through a channel for {at_once} that is filled and emptied")
+            }
+            Kind::Primitive(Primitive::Oneshot) => {
+                "spawn a task and await the value that it sends".into()
+            }
+            Kind::Primitive(Primitive::Join3) => "await three futures that wait once".into(),
+            Kind::Primitive(Primitive::Select3) => {
+                "await the first of three futures, which waits once".into()
             }
             Kind::Immediates { at_once: 1 } => "a turn of the loop with one immediate".into(),
             Kind::Immediates { at_once } => format!("one of {at_once} immediates of a turn"),

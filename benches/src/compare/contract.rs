@@ -26,7 +26,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contract.json");
 
 /// What is counted, and for which workloads: those that the README speaks of, cheap enough for
 /// every change, and whose counts do not depend on when their requests arrive, as those of HTTP do.
-const WORKLOADS: [&str; 20] = [
+const WORKLOADS: [&str; 27] = [
     "spawn_join",
     "spawn_join/1000",
     "self_wake/1",
@@ -34,6 +34,13 @@ const WORKLOADS: [&str; 20] = [
     "yield",
     "ping_pong",
     "remote_call_flood/25600",
+    "mutex",
+    "mutex_handover",
+    "mpsc_ping_pong",
+    "mpsc_burst/64",
+    "oneshot",
+    "join3",
+    "select3",
     "immediates",
     "immediates/1000",
     "next_tick",

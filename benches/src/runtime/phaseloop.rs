@@ -11,7 +11,7 @@ use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 use phaseloop::observe::Recorder;
 
-use super::{Http, Pool, Runtime, Sockets};
+use super::{Http, Pool, Primitives, Runtime, Sockets};
 use crate::workload::sockets::DATAGRAM;
 
 /// After so many entries the lanes of a loop with a budget let the phases go on.
@@ -141,6 +141,61 @@ impl Pool for Phaseloop {
                 return Ok(total);
             }
             total += n as u64;
+        }
+    }
+}
+
+impl Primitives for Phaseloop {
+    type Mutex = phaseloop::sync::Mutex<u64>;
+    type Sender = phaseloop::sync::mpsc::Sender<u64>;
+    type Receiver = phaseloop::sync::mpsc::Receiver<u64>;
+
+    fn mutex(self) -> Self::Mutex {
+        phaseloop::sync::Mutex::new(0)
+    }
+
+    async fn with_lock(self, mutex: &Self::Mutex, f: impl FnOnce(&mut u64)) {
+        f(&mut *mutex.lock().await);
+    }
+
+    async fn hold_lock<F: Future>(self, mutex: &Self::Mutex, f: impl FnOnce() -> F) {
+        let _guard = mutex.lock().await;
+        f().await;
+    }
+
+    fn channel(self, capacity: usize) -> (Self::Sender, Self::Receiver) {
+        phaseloop::sync::mpsc::channel(capacity)
+    }
+
+    async fn send(sender: &Self::Sender, message: u64) {
+        sender.send(message).await.expect("the receiver is there");
+    }
+
+    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.recv().await
+    }
+
+    async fn through_oneshot(self, message: u64) -> u64 {
+        let (sender, receiver) = phaseloop::sync::oneshot::channel();
+        self.detach(async move { sender.send(message).expect("the receiver is there") });
+        receiver.await.expect("the task sends it")
+    }
+
+    async fn join3<F: Future<Output = ()>>(self, first: F, second: F, third: F) {
+        phaseloop::join!(first, second, third);
+    }
+
+    async fn select3(
+        self,
+        first: impl Future<Output = ()>,
+        second: impl Future<Output = ()>,
+        third: impl Future<Output = ()>,
+    ) {
+        phaseloop::select! {
+            biased;
+            () = first => {}
+            () = second => {}
+            () = third => {}
         }
     }
 }

@@ -11,7 +11,9 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::LocalSet;
 
-use super::{Http, Pool, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener};
+use super::{
+    Http, Pool, Primitives, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener,
+};
 use crate::workload::sockets::DATAGRAM;
 
 /// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a
@@ -148,6 +150,61 @@ impl Pool for Tokio {
                 return Ok(total);
             }
             total += n as u64;
+        }
+    }
+}
+
+impl Primitives for Tokio {
+    type Mutex = tokio::sync::Mutex<u64>;
+    type Sender = tokio::sync::mpsc::Sender<u64>;
+    type Receiver = tokio::sync::mpsc::Receiver<u64>;
+
+    fn mutex(self) -> Self::Mutex {
+        tokio::sync::Mutex::new(0)
+    }
+
+    async fn with_lock(self, mutex: &Self::Mutex, f: impl FnOnce(&mut u64)) {
+        f(&mut *mutex.lock().await);
+    }
+
+    async fn hold_lock<F: Future>(self, mutex: &Self::Mutex, f: impl FnOnce() -> F) {
+        let _guard = mutex.lock().await;
+        f().await;
+    }
+
+    fn channel(self, capacity: usize) -> (Self::Sender, Self::Receiver) {
+        tokio::sync::mpsc::channel(capacity)
+    }
+
+    async fn send(sender: &Self::Sender, message: u64) {
+        sender.send(message).await.expect("the receiver is there");
+    }
+
+    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.recv().await
+    }
+
+    async fn through_oneshot(self, message: u64) -> u64 {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        self.detach(async move { sender.send(message).expect("the receiver is there") });
+        receiver.await.expect("the task sends it")
+    }
+
+    async fn join3<F: Future<Output = ()>>(self, first: F, second: F, third: F) {
+        tokio::join!(first, second, third);
+    }
+
+    async fn select3(
+        self,
+        first: impl Future<Output = ()>,
+        second: impl Future<Output = ()>,
+        third: impl Future<Output = ()>,
+    ) {
+        tokio::select! {
+            biased;
+            () = first => {}
+            () = second => {}
+            () = third => {}
         }
     }
 }
