@@ -6,16 +6,17 @@
 //! ```
 
 use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
-use futures::channel::{mpsc, oneshot};
 use phaseloop::io::AsyncReadExt;
 use phaseloop::net::{TcpListener, TcpStream};
-use phaseloop::stream::StreamExt;
+use phaseloop::sync::{Mutex, mpsc, oneshot};
 use phaseloop::time::sleep;
-use phaseloop::{LoopHandle, Remote, task};
+use phaseloop::{LoopHandle, Remote, select, task};
 
-/// A server, its client, and a task that waits for an order. Each of them has a bug.
+/// A server and its client, a task that waits for an order, and two that each hold the lock that
+/// the other one needs. Each of them has a bug.
 async fn hang() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -29,8 +30,25 @@ async fn hang() -> io::Result<()> {
 
     // No order is ever sent.
     let (order, mut orders) = mpsc::unbounded::<String>();
-    let kitchen = async move { while orders.next().await.is_some() {} };
+    let kitchen = async move { while orders.recv().await.is_some() {} };
     task::Builder::new().name("kitchen").spawn(kitchen).detach();
+
+    // Each takes its first lock, and waits for that of the other.
+    let accounts = Rc::new(Mutex::new(()).named("accounts"));
+    let audit = Rc::new(Mutex::new(()).named("audit"));
+    let both = async |first: Rc<Mutex<()>>, second: Rc<Mutex<()>>| {
+        let _first = first.lock().await;
+        sleep(Duration::from_millis(1)).await;
+        let _second = second.lock().await;
+    };
+    let transfer = both.clone()(accounts.clone(), audit.clone());
+    task::Builder::new()
+        .name("transfer")
+        .spawn(transfer)
+        .detach();
+    let check = both(audit, accounts);
+    task::Builder::new().name("check").spawn(check).detach();
+
     task::Builder::new()
         .name("clock")
         .spawn(sleep(Duration::from_secs(3600)))
@@ -67,7 +85,7 @@ fn report_on_signal() -> io::Result<()> {
 }
 
 /// Requests a report by a signal and by a remote call, on a thread of its own.
-fn watch(remote: Remote, enough: oneshot::Sender<()>) {
+fn watch(remote: &Remote) {
     std::thread::sleep(Duration::from_millis(100));
     #[cfg(unix)]
     raise().expect("the signal is caught");
@@ -75,7 +93,6 @@ fn watch(remote: Remote, enough: oneshot::Sender<()>) {
     let ask = || eprintln!("another thread:\n{}", LoopHandle::current().report());
     // An error means that the loop has ended already.
     let _ = remote.call(ask);
-    let _ = enough.send(());
 }
 
 fn main() -> io::Result<()> {
@@ -86,12 +103,14 @@ fn main() -> io::Result<()> {
             println!("try `kill -USR1 {}`", std::process::id());
             return hang().await;
         }
-        let (enough, is_enough) = oneshot::channel();
         let remote = LoopHandle::current().remote();
-        let watcher = std::thread::spawn(move || watch(remote, enough));
-        futures::future::select(Box::pin(hang()), is_enough).await;
-        watcher.join().expect("the watcher does not panic");
-        Ok::<_, io::Error>(())
+        select! {
+            ended = hang() => ended,
+            watched = phaseloop::spawn_blocking(move || watch(&remote)) => {
+                watched.expect("the watcher does not panic");
+                Ok(())
+            }
+        }
     })?;
 
     // `run` returns when nothing on the loop can wake the future; `block_on` would wait for ever.

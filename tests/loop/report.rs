@@ -478,14 +478,21 @@ fn the_report_of_the_readme_points_at_the_example() {
         "Signals::new(",
         "sleep(",
         "spawn(",
+        "phaseloop::spawn_blocking(",
+        "Mutex::new(",
+        "lock()",
+        "mpsc::unbounded::<",
+        "recv()",
     ];
     let readme = include_str!("../../README.md");
     let example: Vec<_> = include_str!("../../examples/why_hang.rs").lines().collect();
-    let places = readme.split("(examples/why_hang.rs:").skip(1);
+    let places = readme.split("examples/why_hang.rs:").skip(1);
     let mut count = 0;
     for place in places {
-        let (place, _) = place.split_once(')').unwrap();
         let (line, column) = place.split_once(':').unwrap();
+        let is_digit = |character: char| character.is_ascii_digit();
+        let (column, _) = column.split_once(|next| !is_digit(next)).unwrap();
+        let place = format!("{line}:{column}");
         let (line, column): (usize, usize) = (line.parse().unwrap(), column.parse().unwrap());
         let call = &example[line - 1][column - 1..];
         assert!(
