@@ -41,7 +41,7 @@ async fn hang() -> io::Result<()> {
         sleep(Duration::from_millis(1)).await;
         let _second = second.lock().await;
     };
-    let transfer = both.clone()(accounts.clone(), audit.clone());
+    let transfer = both(accounts.clone(), audit.clone());
     task::Builder::new()
         .name("transfer")
         .spawn(transfer)
