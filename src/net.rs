@@ -49,6 +49,8 @@ mod memory;
 mod place;
 #[macro_use]
 mod readiness;
+#[cfg(feature = "fs")]
+mod send_file;
 #[macro_use]
 mod tos;
 mod tcp;
@@ -61,6 +63,8 @@ pub mod windows;
 pub use address::{ToAddresses, lookup_addr, lookup_host};
 pub use detached::Detached;
 pub use place::{Conn, Packets};
+#[cfg(feature = "fs")]
+pub use send_file::SendFile;
 pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use udp::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, UdpOptions, UdpSocket};
 #[cfg(unix)]

@@ -379,7 +379,7 @@ impl File {
 
     /// Waits until accepted writes are done.
     #[inline]
-    pub(super) async fn written(&self) {
+    pub(crate) async fn written(&self) {
         poll_fn(|cx| self.poll_at(cx, |_, shared| Cursor::poll_written(shared))).await;
     }
 
@@ -439,7 +439,7 @@ impl File {
 
     /// The file of the standard library.
     #[inline]
-    pub(super) fn get_ref(&self) -> &std::fs::File {
+    pub(crate) fn get_ref(&self) -> &std::fs::File {
         self.shared.file()
     }
 }

@@ -176,6 +176,44 @@ impl File {
     }
 }
 
+/// What sending a file to a socket needs.
+#[cfg(feature = "net")]
+impl File {
+    /// Reads a piece by a job, so that it is in the page cache. Returns the number of its bytes:
+    /// fewer than asked for if the file ends.
+    pub(crate) async fn fetch(&self, offset: u64, length: usize) -> io::Result<usize> {
+        self.on_file("send_file", move |file| {
+            let mut room = vec![0; length.min(FETCHED_AT_ONCE)];
+            let mut done = 0;
+            while done < length {
+                let part = room.len().min(length - done);
+                let offset = offset + done as u64;
+                match retry(|| sys::fs::read_at(file, &mut room[..part], offset))? {
+                    0 => break,
+                    count => done += count,
+                }
+            }
+            Ok(done)
+        })
+        .await
+    }
+
+    /// Reads a piece by a job: no bytes at EOF.
+    pub(crate) async fn piece(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.on_file("send_file", move |file| {
+            let mut bytes = vec![0; length];
+            let count = retry(|| sys::fs::read_at(file, &mut bytes, offset))?;
+            bytes.truncate(count);
+            Ok(bytes)
+        })
+        .await
+    }
+}
+
+/// The size of the reads that fill the page cache.
+#[cfg(feature = "net")]
+const FETCHED_AT_ONCE: usize = 64 * 1024;
+
 #[inline]
 fn joined(buffers: &[IoSlice<'_>]) -> Vec<u8> {
     let length = buffers.iter().map(|buffer| buffer.len()).sum();

@@ -349,6 +349,17 @@ impl Write for &Conn {
     }
 }
 
+#[cfg(feature = "fs")]
+impl super::send_file::Outlet for Conn {
+    fn send_file(&self, file: &std::fs::File, offset: u64, length: usize) -> io::Result<usize> {
+        either!(
+            &self.0,
+            socket => sys::send_file::send(socket, file, offset, length),
+            _memory => Err(io::ErrorKind::Unsupported.into()),
+        )
+    }
+}
+
 impl sys::unfilled::Receive for Conn {
     #[inline(always)]
     fn receive(&self, memory: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {

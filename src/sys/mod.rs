@@ -25,6 +25,7 @@
 //! | [`poller`] | `Poller` waits for events, `Registration` owns a source, `Notifier` ends a wait |
 //! | `privilege` | whether the process has rights that its user has not |
 //! | `process` | child processes: the steps before `exec`, pidfds, reaping; handles of processes |
+//! | `send_file` | bytes of a file to a socket without a copy; which of them are cached |
 //! | `signal` | the signal handler, caught signals, signal dispositions; the events of a console |
 //! | `socket` | non-blocking sockets, a reserve descriptor for `accept` |
 //! | `stall` | the stack of another thread |
@@ -82,6 +83,8 @@ pub(crate) mod privilege;
 #[cfg(feature = "process")]
 #[cfg_attr(windows, path = "process/windows.rs")]
 pub(crate) mod process;
+#[cfg(all(feature = "fs", feature = "net"))]
+pub(crate) mod send_file;
 #[cfg(feature = "signal")]
 #[cfg_attr(windows, path = "signal/windows.rs")]
 pub(crate) mod signal;

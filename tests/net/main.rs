@@ -31,6 +31,7 @@ mod io_budget;
 mod lookup;
 mod pipe;
 mod readiness;
+mod send_file;
 mod short_reads;
 mod socket_options;
 mod tcp;

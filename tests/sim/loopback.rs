@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::join;
 use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
+use phaseloop::fs::File;
 use phaseloop::net::{Keepalive, TcpListener, TcpSocket, TcpStream};
 use phaseloop::spawn;
 
@@ -57,6 +58,7 @@ scripts! { 40,
     a_poll_of_accept_keeps_its_waker,
     options_of_a_socket_are_returned,
     readiness_of_either_direction_is_returned,
+    a_file_is_sent,
 }
 
 scripts! { 0,
@@ -79,6 +81,21 @@ scripts! { 0,
 
 mod scripts {
     use super::*;
+
+    pub(super) async fn a_file_is_sent(log: Log) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let (client, mut server) = (client.unwrap(), listener.accept().await.unwrap().0);
+        let file = File::open("Cargo.toml").await.unwrap();
+        let expected = std::fs::read("Cargo.toml").unwrap();
+        let send = async {
+            log.result("sent", client.send_file(&file, 1..).await);
+            drop(client);
+        };
+        let mut bytes = Vec::new();
+        join(send, server.read_to_end(&mut bytes)).await.1.unwrap();
+        log.line(bytes == expected[1..]);
+    }
 
     pub(super) async fn a_poll_of_accept_keeps_its_waker(log: Log) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

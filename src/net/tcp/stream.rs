@@ -279,6 +279,67 @@ impl TcpStream {
         self.source.try_write_vectored(buffers)
     }
 
+    /// Sends a range of a file, without a copy where the OS can: `sendfile` on Linux, macOS,
+    /// FreeBSD and DragonFly. Elsewhere, and on a network in memory, the bytes are copied in
+    /// pieces.
+    ///
+    /// The future returns the number of bytes sent: fewer than the range has if the file ends
+    /// before it, also if it is truncated meanwhile. The position of the file does not move, and
+    /// writes that the file has accepted before are sent, too.
+    ///
+    /// Bytes in the page cache are sent by the loop's thread, at most 1 MiB before a poll phase
+    /// runs. For others a job of the pool reads them first, so that no send waits for a disk. Linux
+    /// reports what is cached; on other systems every piece is read by a job.
+    ///
+    /// Write what precedes the bytes, such as a header, before. Only one task at a time should
+    /// write.
+    ///
+    /// A peer that is gone is an error, as for a write. `sendfile` can also raise `SIGPIPE` then,
+    /// which programs of Rust ignore; a program whose `main` is in another language has to.
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of sending, and of reading the file, with the path of the file.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a range that ends before it starts.
+    /// [`SendFile::sent`](crate::net::SendFile::sent) is how much was sent before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future sends no more. [`SendFile::sent`](crate::net::SendFile::sent) is exact
+    /// at any time: sending can go on from there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// phaseloop::block_on(async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (mut server, _) = listener.accept().await?;
+    ///     let file = File::open("Cargo.toml").await?;
+    ///     server.write_all(b"here it is: ").await?;
+    ///     assert_eq!(server.send_file(&file, 1..8).await?, 7);
+    ///     drop(server);
+    ///     let mut text = String::new();
+    ///     client.read_to_string(&mut text).await?;
+    ///     assert_eq!(text, "here it is: package");
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[cfg(feature = "fs")]
+    pub fn send_file<'a>(
+        &'a self,
+        file: &'a crate::fs::File,
+        range: impl std::ops::RangeBounds<u64>,
+    ) -> crate::net::SendFile<'a> {
+        crate::net::send_file::send_file(&self.source, file, range)
+    }
+
     /// Reads without consuming: the next read returns the same bytes.
     ///
     /// # Errors

@@ -177,6 +177,24 @@ impl UnixStream {
             .await
     }
 
+    /// Sends a range of a file; see [`TcpStream::send_file`](crate::net::TcpStream::send_file).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`TcpStream::send_file`](crate::net::TcpStream::send_file).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`TcpStream::send_file`](crate::net::TcpStream::send_file).
+    #[cfg(feature = "fs")]
+    pub fn send_file<'a>(
+        &'a self,
+        file: &'a crate::fs::File,
+        range: impl std::ops::RangeBounds<u64>,
+    ) -> crate::net::SendFile<'a> {
+        crate::net::send_file::send_file(&self.source, file, range)
+    }
+
     /// Receives bytes, and appends the descriptors that came with them to `descriptors`, in the
     /// order of sending. The descriptors are close-on-exec. A plain read closes the descriptors
     /// that come with its bytes.
@@ -294,5 +312,12 @@ impl fmt::Debug for UnixStream {
             .field("local", &self.local_name().ok().flatten())
             .field("peer", &self.peer_name().ok().flatten())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "fs")]
+impl crate::net::send_file::Outlet for net::UnixStream {
+    fn send_file(&self, file: &std::fs::File, offset: u64, length: usize) -> io::Result<usize> {
+        sys::send_file::send(self, file, offset, length)
     }
 }
