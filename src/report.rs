@@ -26,10 +26,10 @@ const WAITS: usize = 8;
 /// A description of what a loop waits for and what keeps it alive: the answer to "why does it
 /// hang?".
 ///
-/// [`LoopHandle::report`] creates it, and has an example. It is a snapshot in plain text for
-/// people, and the text may change. Programs use [`keepers`](LoopHandle::keepers),
-/// [`handles`](LoopHandle::handles) and [`tasks`](LoopHandle::tasks). `Debug` and `Display` print
-/// one text.
+/// [`LoopHandle::report`](crate::LoopHandle::report) creates it, and has an example. It is a
+/// snapshot in plain text for people, and the text may change. Programs use
+/// [`keepers`](crate::LoopHandle::keepers), [`handles`](crate::LoopHandle::handles) and
+/// [`tasks`](crate::LoopHandle::tasks). `Debug` and `Display` print one text.
 ///
 /// If tasks wait for each other in a circle, of locks and joins and nothing else, the report begins
 /// with the circle. Handles and tasks are listed oldest first, sleeps by their deadlines. If more

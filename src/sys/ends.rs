@@ -30,6 +30,14 @@ pub(crate) enum Address {
 }
 
 impl Ends {
+    /// Returns whether this is a pipe, both ends of which are equal.
+    pub(crate) fn is_pipe(&self) -> bool {
+        #[cfg(unix)]
+        return matches!(self, Self::Pipe { .. });
+        #[cfg(windows)]
+        false
+    }
+
     #[cfg(unix)]
     pub(crate) fn of(source: RawSource) -> Self {
         source.with(|source| {

@@ -268,8 +268,7 @@ impl<'a> Inside<'a> {
             Ends::Open { here } => self.known.iter().any(
                 |other| matches!(&other.ends, Ends::Connected { there, .. } if here.covers(there)),
             ),
-            Ends::Pipe { .. } => self.count(&one.ends) > 1,
-            Ends::Unknown => false,
+            ends => ends.is_pipe() && self.count(ends) > 1,
         }
     }
 
