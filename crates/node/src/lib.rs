@@ -81,6 +81,8 @@ pub mod timers;
 pub mod tls;
 pub mod util;
 pub mod worker_threads;
+#[cfg(feature = "zlib")]
+pub mod zlib;
 
 mod abort;
 mod callback_futures;

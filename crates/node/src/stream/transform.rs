@@ -37,6 +37,7 @@ use phaseloop::task::next_tick;
 pub struct Transformed<R: 'static> {
     readable: Readable<R>,
     done: Box<dyn FnOnce(Result<(), Error>)>,
+    link: Rc<Link<R>>,
 }
 
 impl<R: 'static> Transformed<R> {
@@ -55,6 +56,23 @@ impl<R: 'static> Transformed<R> {
     pub fn ok_with(self, chunk: R) {
         self.push(chunk);
         self.ok();
+    }
+
+    /// Pushes a chunk, and continues at once or, if the buffer is full, when the readable side is
+    /// read again.
+    #[cfg(feature = "zlib")]
+    pub(crate) fn push_then(self, chunk: R, next: impl FnOnce(Self) + 'static) {
+        if self.push(chunk) || self.readable.destroyed() {
+            return next(self);
+        }
+        let link = self.link.clone();
+        link.waiting.replace(Some(Box::new(move || next(self))));
+    }
+
+    /// Returns the readable side.
+    #[cfg(feature = "zlib")]
+    pub(crate) fn readable(&self) -> &Readable<R> {
+        &self.readable
     }
 
     /// Reports a failure, which destroys the stream.
@@ -115,6 +133,8 @@ pub struct TransformBuilder<W: 'static, R: 'static> {
     flush: Option<FlushHook<R>>,
     readable_mark: Option<usize>,
     writable_mark: Option<usize>,
+    /// Whether the writable side finishes before the flush.
+    finishes_first: bool,
 }
 
 impl<W: 'static, R: 'static> Transform<W, R> {
@@ -191,6 +211,7 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
             flush: None,
             readable_mark: None,
             writable_mark: None,
+            finishes_first: false,
         }
     }
 
@@ -220,6 +241,13 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         self
     }
 
+    /// Lets the writable side finish before the flush, as zlib's streams do.
+    #[cfg(feature = "zlib")]
+    pub(crate) fn finish_first(mut self) -> Self {
+        self.finishes_first = true;
+        self
+    }
+
     /// Creates the stream.
     #[must_use]
     pub fn build(self) -> Transform<W, R> {
@@ -230,15 +258,21 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         let reads = link.clone();
         let mut readable = ReadableBuilder::new(self.read_mode).read(move |_, _| {
             let waiting = reads.waiting.take();
-            if let Some(done) = waiting {
-                done.ok();
+            if let Some(go_on) = waiting {
+                go_on();
             }
         });
         let (writes, mut transform) = (link.clone(), self.transform);
         let write = Box::new(move |chunk, done| writes.transform(&mut transform, chunk, done));
-        let (ends, flush) = (link.clone(), self.flush);
+        let (ends, flush, finishes_first) = (link.clone(), self.flush, self.finishes_first);
         let mut writable =
-            WritableBuilder::new(self.write_mode, write).end(move |done| ends.flush(flush, done));
+            WritableBuilder::new(self.write_mode, write).end(move |done| match finishes_first {
+                true => {
+                    done.ok();
+                    ends.flush_finished(flush);
+                }
+                false => ends.flush(flush, done),
+            });
         readable.high_water_mark = self.readable_mark;
         writable.high_water_mark = self.writable_mark;
         let duplex = Duplex::new(readable, writable);
@@ -253,8 +287,8 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
 /// Connects the two sides of a transform.
 struct Link<R: 'static> {
     readable: RefCell<Option<Weak<readable::State<R>>>>,
-    /// A write that waits until the readable side has room.
-    waiting: RefCell<Option<Done>>,
+    /// What waits until the readable side has room: a write, or more output of it.
+    waiting: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl<R: 'static> Link<R> {
@@ -285,10 +319,18 @@ impl<R: 'static> Link<R> {
             {
                 done.ok();
             } else {
-                link.waiting.replace(Some(done));
+                link.waiting.replace(Some(Box::new(move || done.ok())));
             }
         });
-        transform(chunk, Transformed { readable, done });
+        let link = self.clone();
+        transform(
+            chunk,
+            Transformed {
+                readable,
+                done,
+                link,
+            },
+        );
     }
 
     fn flush(self: &Rc<Self>, flush: Option<FlushHook<R>>, done: Done) {
@@ -306,7 +348,23 @@ impl<R: 'static> Link<R> {
             }
             done.call(result);
         });
-        flush(Transformed { readable, done });
+        let link = self.clone();
+        flush(Transformed {
+            readable,
+            done,
+            link,
+        });
+    }
+
+    /// Flushes a stream whose writable side has finished.
+    fn flush_finished(self: &Rc<Self>, flush: Option<FlushHook<R>>) {
+        let readable = self.readable();
+        let done = Done::new(move |result: Result<(), Error>| {
+            if let (Err(error), Some(readable)) = (result, readable) {
+                readable.destroy(Some(error));
+            }
+        });
+        self.flush(flush, done);
     }
 }
 

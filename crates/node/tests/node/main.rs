@@ -51,3 +51,4 @@ mod tls;
 mod waits;
 #[cfg(windows)]
 mod windows;
+mod zlib;

@@ -88,6 +88,7 @@ mod surface;
 mod timers;
 #[cfg(target_os = "linux")]
 mod watching;
+mod zlib;
 
 use crate::support::{Clock, Main};
 
@@ -172,6 +173,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     network::PORTS,
     #[cfg(target_os = "linux")]
     watching::PORTS,
+    zlib::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.
