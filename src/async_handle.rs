@@ -111,7 +111,7 @@ impl AsyncHandle {
     /// # }
     /// ```
     pub fn send(&self) -> Result<(), Error> {
-        send(&self.state.sent, self.core.handle.core().shared())
+        send(&self.state.sent, &self.core.handle.core().executor.shared)
     }
 
     /// Returns a sender for other threads.
@@ -119,7 +119,7 @@ impl AsyncHandle {
     pub fn sender(&self) -> AsyncSender {
         AsyncSender {
             sent: self.state.sent.clone(),
-            shared: self.core.handle.core().shared().clone(),
+            shared: self.core.handle.core().executor.shared.clone(),
         }
     }
 

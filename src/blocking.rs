@@ -138,7 +138,7 @@ impl LoopHandle {
         T: Send + 'static,
     {
         if self.is_closed() {
-            return JoinHandle::never_started(self.core().executor().new_job_id());
+            return JoinHandle::never_started(self.core().executor.new_job_id());
         }
         let site = Location::caller();
         match self.spawn_job(class, site, job) {
@@ -146,7 +146,7 @@ impl LoopHandle {
             // `resume_unwind` does not call the panic hook: the caller receives the error.
             Err(error) => {
                 let failed = async move { resume_unwind(Box::new(error.to_string())) };
-                self.core().executor().spawn(failed, site, None)
+                self.core().executor.spawn(failed, site, None)
             }
         }
     }

@@ -48,9 +48,11 @@ impl Clock {
         self.cached.get()
     }
 
-    /// Refreshes the cached time.
-    pub(crate) fn update(&self) {
-        self.set_now(self.read());
+    /// Refreshes the cached time, and returns it.
+    pub(crate) fn update(&self) -> u64 {
+        let now = self.read();
+        self.set_now(now);
+        now
     }
 
     /// Sets the cached time to one that was just read.
@@ -79,17 +81,6 @@ impl Clock {
         match self.paused.get() {
             Some(now) => now,
             None => self.stopwatch.elapsed(),
-        }
-    }
-
-    /// Returns the time at this moment, if the caller knows whether the clock is paused.
-    #[inline(always)]
-    pub(crate) fn read_as(&self, is_paused: bool) -> u64 {
-        debug_assert_eq!(is_paused, self.is_paused());
-        if is_paused {
-            self.read()
-        } else {
-            self.stopwatch.elapsed()
         }
     }
 

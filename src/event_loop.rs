@@ -76,7 +76,6 @@ pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod dispatch;
 pub(crate) mod extension;
-mod foreign_wakers;
 mod host;
 pub(crate) mod io;
 pub(crate) mod ledger;
@@ -234,11 +233,11 @@ impl Core {
     #[inline(never)]
     fn make_turns(&self, mode: RunMode, until: Option<u64>, goes_on: bool) -> std::io::Result<()> {
         loop {
-            if self.probe().has(Mode::TURN) {
-                self.probe().begin_turn(self.clock().now());
+            if self.executor.probe.has(Mode::TURN) {
+                self.executor.probe.begin_turn(self.executor.clock.now());
                 let done = self.turn::<true>(mode, until);
-                let (now, tasks) = (self.clock().now(), self.executor.task_count());
-                self.probe().end_turn(now, tasks);
+                let (now, tasks) = (self.executor.clock.now(), self.executor.task_count());
+                self.executor.probe.end_turn(now, tasks);
                 done?;
             } else {
                 self.turn::<false>(mode, until)?;
@@ -256,8 +255,10 @@ impl Core {
     fn turn<const WATCHED: bool>(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
         self.run_lanes();
         // Most turns have nothing to do before the wait.
-        let can_sleep =
-            !(WATCHED || self.phases.has_before_poll()) || self.run_before_poll::<WATCHED>();
+        let before_poll = self.phases.load(Phase::Pending)
+            | self.phases.load(Phase::Idle)
+            | self.phases.load(Phase::Prepare);
+        let can_sleep = !(WATCHED || before_poll != 0) || self.run_before_poll::<WATCHED>();
         let wait = match mode {
             RunMode::Default => MaxWait::Until(until),
             RunMode::Once if can_sleep => MaxWait::Until(until),
@@ -266,22 +267,28 @@ impl Core {
         // Counted right before the wait, as in libuv's metrics.
         self.turns.set(self.turns.get() + 1);
         self.in_phase::<WATCHED, _>(Phase::Poll, || self.run_poll(wait))?;
-        // Most turns have nothing to do after the wait either.
-        if !self.probe().has(Mode::PHASES) && !self.phases.has_after_poll() {
-            self.clock().leave_behind();
-            return Ok(());
-        }
-        // I/O callbacks may have queued entries. The bound keeps entries that queue new ones from
-        // starving the other phases.
-        for _ in 0..PENDING_PASSES {
-            if !self.phases.has_pending() {
-                break;
+        // Most turns have nothing to do after the wait either, or timers only.
+        let after_poll = self.phases.load(Phase::Pending)
+            | self.phases.load(Phase::Check)
+            | self.phases.load(Phase::Closing);
+        if WATCHED || after_poll != 0 {
+            // I/O callbacks may have queued entries. The bound keeps entries that queue new ones
+            // from starving the other phases.
+            for _ in 0..PENDING_PASSES {
+                if self.phases.load(Phase::Pending) == 0 {
+                    break;
+                }
+                self.in_phase::<WATCHED, _>(Phase::Pending, || self.run_queue(Phase::Pending));
             }
-            self.in_phase::<WATCHED, _>(Phase::Pending, || self.run_queue(Phase::Pending));
+            self.in_phase::<WATCHED, _>(Phase::Check, || self.run_hooks(Phase::Check));
+            self.in_phase::<WATCHED, _>(Phase::Closing, || self.run_closing());
         }
-        self.in_phase::<WATCHED, _>(Phase::Check, || self.run_hooks(Phase::Check));
-        self.in_phase::<WATCHED, _>(Phase::Closing, || self.run_closing());
-        self.in_phase::<WATCHED, _>(Phase::Timers, || self.run_timers());
+        if self.phases.load(Phase::Timers) != 0 || self.executor.probe.has(Mode::PHASES) {
+            self.in_phase::<WATCHED, _>(Phase::Timers, || self.run_timers());
+        } else {
+            // The clock is read later, before the next user code runs (`Clock::catch_up`).
+            self.executor.clock.leave_behind();
+        }
         Ok(())
     }
 
@@ -290,7 +297,7 @@ impl Core {
     fn run_before_poll<const WATCHED: bool>(&self) -> bool {
         // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or
         // idle callbacks does not wait.
-        let can_sleep = !self.phases.has_pending() && !self.phases.has_idle();
+        let can_sleep = self.phases.load(Phase::Pending) | self.phases.load(Phase::Idle) == 0;
         self.in_phase::<WATCHED, _>(Phase::Pending, || self.run_queue(Phase::Pending));
         self.in_phase::<WATCHED, _>(Phase::Idle, || self.run_hooks(Phase::Idle));
         self.in_phase::<WATCHED, _>(Phase::Prepare, || self.run_hooks(Phase::Prepare));
@@ -300,7 +307,7 @@ impl Core {
     /// Runs a phase. The observers of a watched turn receive its begin and end.
     #[inline(always)]
     fn in_phase<const WATCHED: bool, R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
-        let _span = WATCHED.then(|| self.probe().phase(phase));
+        let _span = WATCHED.then(|| self.executor.probe.phase(phase));
         run()
     }
 
@@ -329,8 +336,8 @@ impl Core {
             // only a turn ends.
             let is_kept = self.is_embedded() && !self.stop.get();
             if self.begin_run() || is_kept {
-                let until =
-                    max_wait.map(|wait| self.clock().read().saturating_add(nanoseconds(wait)));
+                let until = max_wait
+                    .map(|wait| self.executor.clock.read().saturating_add(nanoseconds(wait)));
                 self.make_turns(RunMode::Default, until, false)?;
             }
             self.end_run();
@@ -344,12 +351,12 @@ impl Core {
         if self.stop.get() {
             // A stopped run refreshes the time only if the loop is not alive (R13).
             if !self.is_alive() {
-                self.clock().update();
+                self.executor.clock.update();
             }
             return false;
         }
         self.run_lanes();
-        self.clock().update();
+        self.executor.clock.update();
         let runs = self.is_alive() && !self.stop.get();
         // The first turn runs what the panic left.
         self.was_interrupted

@@ -39,6 +39,7 @@ mod watched;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Waker;
 
 use self::contexts::Contexts;
 use self::guarded::PollGuard;
@@ -63,7 +64,7 @@ const MAIN_FUTURE: u32 = u32::MAX - 1;
 
 pub(crate) struct Executor {
     /// What a task on another thread needs of its loop.
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     lanes: Lanes<Runnable>,
     tasks: Rc<Registry>,
     main_future: ScopedCall,
@@ -89,12 +90,12 @@ pub(crate) struct Executor {
     is_draining: Cell<bool>,
     /// The loop was dropped: no task starts any more.
     is_closed: Cell<bool>,
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// What reports have to know of waits.
     notes: WaitNotes,
     contexts: Contexts,
     /// What watches the loop.
-    probe: Probe,
+    pub(crate) probe: Probe,
     /// The task that was woken while [`Mode::KEPT`](crate::probe::Mode::KEPT) was set.
     #[cfg(feature = "stacks")]
     kept: Cell<Option<Runnable>>,
@@ -161,24 +162,13 @@ impl Executor {
             kept: Cell::new(None),
         }
     }
-
-    #[inline(always)]
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// Returns what watches the loop; see `probe/switch.rs`.
-    #[inline]
-    pub(crate) fn probe(&self) -> &Probe {
-        &self.probe
-    }
 }
 
 /// The lanes.
 impl Executor {
     #[inline(always)]
     pub(crate) fn are_lanes_empty(&self) -> bool {
-        self.lanes.is_idle() || self.lanes.is_empty()
+        self.lanes.is_empty()
     }
 
     /// Returns whether the lanes are known to be empty, which is the case after a drain to the end
@@ -230,7 +220,7 @@ impl Executor {
         };
         self.run_task(runnable);
         self.polled.set(NO_TASK);
-        self.lanes.end_front();
+        self.lanes.end_drain();
         Drain {
             in_microtasks: true,
             ran: 1,
@@ -369,14 +359,9 @@ impl Executor {
         if runnable.is_aborted() {
             drop(runnable);
         } else {
-            self.count_poll();
+            self.polls.set(self.polls.get() + 1);
             runnable.run();
         }
-    }
-
-    #[inline(always)]
-    fn count_poll(&self) {
-        self.polls.set(self.polls.get() + 1);
     }
 
     /// Returns the number of polls of tasks.
@@ -403,15 +388,9 @@ impl Executor {
 
 /// The tasks.
 impl Executor {
-    /// Returns the part of the loop that other threads reach.
-    #[inline(always)]
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
     /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
-    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<std::task::Waker> {
+    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<Waker> {
         self.tasks.waker_of_nth(nth)
     }
 
@@ -447,6 +426,12 @@ impl Executor {
             return self.main_info().map(|main| main.site);
         }
         self.polled_task().map(|task| task.site)
+    }
+
+    /// Returns whether a waker is that of the task that is being polled.
+    #[inline(always)]
+    pub(crate) fn is_waker_of_polled(&self, waker: &Waker) -> bool {
+        self.tasks.is_waker_of(self.polled.get(), waker)
     }
 
     /// Returns whether a task or the main future is being polled.

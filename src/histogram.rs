@@ -230,10 +230,13 @@ impl Tally {
         let (shift, step) = place_of(nanos);
         match self.groups.get(shift).and_then(OnceCell::get) {
             // The remainder changes nothing, and spares the check of the bound.
-            Some(group) => add(&group[step % (2 * STEPS)], 1),
+            Some(group) => {
+                let count = &group[step % (2 * STEPS)];
+                count.set(count.get() + 1);
+            }
             None => self.record_cold(shift, step),
         }
-        add(&self.sum, nanos);
+        self.sum.set(self.sum.get().wrapping_add(nanos));
         if nanos > self.max.get() {
             self.max.set(nanos);
         }
@@ -248,7 +251,7 @@ impl Tally {
             None => (&self.groups[GROUPS - 2], 2 * STEPS - 1),
         };
         let group = group.get_or_init(|| Box::new([const { Cell::new(0) }; 2 * STEPS]));
-        add(&group[step], 1);
+        group[step].set(group[step].get() + 1);
     }
 
     /// Returns a copy.
@@ -269,11 +272,6 @@ impl Tally {
         (histogram.sum, histogram.max) = (self.sum.get(), self.max.get());
         histogram
     }
-}
-
-#[inline(always)]
-fn add(counter: &Cell<u64>, amount: u64) {
-    counter.set(counter.get().wrapping_add(amount));
 }
 
 impl Default for Histogram {

@@ -101,7 +101,7 @@ pub(crate) fn report(core: &Core) -> Report {
 #[inline]
 pub(crate) fn full_report(core: &Core) -> String {
     let mut text = report(core).to_string();
-    core.probe().add_to_report(&mut text);
+    core.executor.probe.add_to_report(&mut text);
     text
 }
 

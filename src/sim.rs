@@ -275,7 +275,7 @@ impl Host {
             (wire.tag(self.id), wire.host_name(self.id).into())
         });
         let frame = Frame::current().with(host_key(), Rc::new(tag));
-        frame.run(|| core.executor().spawn(program(), site, Some(name)))
+        frame.run(|| core.executor.spawn(program(), site, Some(name)))
     }
 
     /// Crashes the host: its tasks are aborted, its sockets are closed, and the peers of its
@@ -289,7 +289,7 @@ impl Host {
         let core = self.network.handle.core();
         with_wire(core, |wire| wire.crash(self.id));
         let id = self.id;
-        core.executor().abort_in_context(|frame| {
+        core.executor.abort_in_context(|frame| {
             let tag = frame.get(host_key()).and_then(|tag| tag.downcast().ok());
             tag.is_some_and(|tag: Rc<HostTag>| tag.host == id)
         });

@@ -184,7 +184,7 @@ pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
 #[doc(alias = "id")]
 #[doc(alias = "try_id")]
 pub fn current() -> Option<Info> {
-    LoopHandle::try_current().and_then(|handle| handle.core().executor().polled_task())
+    LoopHandle::try_current().and_then(|handle| handle.core().executor.polled_task())
 }
 
 /// Spawns a task with a name, which appears in reports and traces.
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         let name = self.name.map(Rc::from);
         handle
             .core()
-            .executor()
+            .executor
             .spawn(future, Location::caller(), name)
     }
 }

@@ -34,8 +34,6 @@ use std::time::SystemTime;
 
 pub use instant::Instant;
 pub use interval::{Interval, MissedTicks, interval, interval_at};
-#[cfg(feature = "net")]
-pub(crate) use sleep::sleep_at;
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timer::Timer;
@@ -126,7 +124,7 @@ fn simulated_now() -> Option<SystemTime> {
     let core = handle.core();
     let skew = network(core)?.borrow().current_skew();
     let length = Duration::from_nanos(skew.unsigned_abs());
-    let time = SystemTime::UNIX_EPOCH + START + Duration::from_nanos(core.clock().read());
+    let time = SystemTime::UNIX_EPOCH + START + Duration::from_nanos(core.executor.clock.read());
     Some(if skew < 0 {
         time - length
     } else {

@@ -500,7 +500,7 @@ impl WaitHook for Island {
             // No wait has taken its event since: if it has fired already, the sleep ends at once.
             return;
         }
-        let now = core.clock().read();
+        let now = core.executor.clock.read();
         if end <= now || (!HAS_TIMER && end < self.end.get()) {
             self.readiness.end_wait();
         } else if HAS_TIMER {
@@ -509,7 +509,7 @@ impl WaitHook for Island {
     }
 
     fn after_sleep(&self, core: &Core) {
-        if !core.executor().are_lanes_empty() {
+        if !core.executor.are_lanes_empty() {
             self.readiness.end_wait();
         }
         let has_guard_fired = || {
@@ -517,13 +517,13 @@ impl WaitHook for Island {
                 // The timer is one of the events of the descriptor.
                 self.readiness.is_readable.load(Ordering::Acquire) && core.has_timer_fired()
             } else {
-                core.clock().read() >= self.end.get()
+                core.executor.clock.read() >= self.end.get()
             }
         };
         if !self.is_calm.get() {
             self.is_calm.set(has_guard_fired());
         } else if HAS_TIMER {
-            self.set_guard(core, core.clock().read());
+            self.set_guard(core, core.executor.clock.read());
         } else {
             // The next wait has a guard.
             self.readiness.end_wait();

@@ -22,7 +22,7 @@ pub(super) struct Home {
 impl Home {
     pub(super) fn new(handle: &LoopHandle, key: JobKey, spawned: Option<(Id, Site)>) -> Self {
         Self {
-            shared: handle.core().shared().clone(),
+            shared: handle.core().executor.shared.clone(),
             key,
             spawned,
         }

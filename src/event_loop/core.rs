@@ -29,9 +29,8 @@ use crate::clock::Clock;
 use crate::executor::Executor;
 use crate::executor::registry::{Registry, TaskState};
 use crate::executor::shared::{Shared, UnhandledPanic};
-use crate::keeper::Keeper;
 use crate::pool::Pool;
-use crate::probe::{Probe, Sinks};
+use crate::probe::Sinks;
 use crate::sorted::sorted_by_number;
 use crate::sys::poller::Poller;
 use crate::task_info::Info;
@@ -123,54 +122,10 @@ impl Core {
         self.pool.as_ref().unwrap_or_else(|| Pool::of_process())
     }
 
-    #[inline(always)]
-    pub(crate) fn clock(&self) -> &Clock {
-        self.executor.clock()
-    }
-
-    /// Returns what watches the loop; see `probe/switch.rs`.
-    #[inline]
-    pub(crate) fn probe(&self) -> &Probe {
-        self.executor.probe()
-    }
-
-    #[inline(always)]
-    pub(crate) fn executor(&self) -> &Executor {
-        &self.executor
-    }
-
-    /// Returns the part of the loop that other threads reach.
-    #[inline(always)]
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        self.executor.shared()
-    }
-
     /// Returns whether the loop was dropped.
     #[inline(always)]
     pub(crate) fn is_closed(&self) -> bool {
         self.executor.is_closed()
-    }
-
-    /// Returns whether the loop is alive: something referenced is active or queued, a lane is not
-    /// empty, another thread has sent a message, or a panic has interrupted a phase. A send to
-    /// an async handle is not a message: the handle itself counts while it is open and referenced.
-    // Rule R1.
-    #[inline(always)]
-    pub(crate) fn is_alive(&self) -> bool {
-        self.ledger.has_keepers() || self.has_unlisted() || self.is_kept_by_hook()
-    }
-
-    /// Returns the number of keepers of a kind.
-    pub(crate) fn count_keepers(&self, kind: Keeper) -> usize {
-        match kind {
-            Keeper::Runtime => self.count_kept_by_hook(),
-            _ => self.ledger.count(kind),
-        }
-    }
-
-    /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.
-    pub(crate) fn has_unlisted(&self) -> bool {
-        !self.executor.are_lanes_empty() || self.io.has_messages() || self.was_interrupted.get()
     }
 
     /// Returns all tasks and the jobs that count as tasks, oldest first.

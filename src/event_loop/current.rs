@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::core::Core;
 #[cfg(feature = "cluster")]
 use super::phases::queue::Entry;
+use super::phases::timers::Payload as Timed;
 use crate::executor::message::Message;
 use crate::executor::notes::WaitNote;
 use crate::executor::primitives::{Primitive, TaskKey};
@@ -24,6 +25,7 @@ use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
 use crate::raw::task::{self, Payload};
 use crate::raw::unwind::ignore_panic;
+use crate::sorted::SortedMap;
 
 thread_local! {
     /// The loop that runs, or is entered or dropped, on this thread.
@@ -88,7 +90,7 @@ pub(crate) fn run<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
 
     refuse_inside_a_run();
     RUNNING.set(Some(Run {
-        tag: tag(core.shared()),
+        tag: tag(&core.executor.shared),
         is_in_hook: core.waits.hook().is_some(),
     }));
     let _stopped = Stopped;
@@ -100,7 +102,7 @@ pub(crate) fn enter<R>(core: &Rc<Core>, body: impl FnOnce() -> R) -> R {
     if frame::is_used() {
         core.executor.use_contexts(wrapped, drop_panicked);
     }
-    let value = current::enter(&CURRENT, core, tag(core.shared()), body);
+    let value = current::enter(&CURRENT, core, tag(&core.executor.shared), body);
     if frame::is_used() {
         // The body may have used the first context, inside of another loop.
         announce_contexts();
@@ -122,7 +124,7 @@ pub fn log_value<T>() {
     with(|core| {
         if let Some(core) = core {
             let text = || format!("a value of type {} is set", type_name::<T>());
-            core.log(Area::Context, text);
+            core.executor.probe.log(Area::Context, text);
         }
     });
 }
@@ -190,6 +192,50 @@ pub fn note_waker(waker: &Waker) {
     });
 }
 
+/// The wakers of other libraries: which task each of them belongs to, for reports.
+impl Core {
+    /// Notes which task a waker belongs to, if the waker itself does not show it.
+    #[inline(always)]
+    pub(crate) fn note_waker(&self, waker: &Waker) {
+        if !self.executor.is_waker_of_polled(waker) {
+            self.note_foreign_waker(waker);
+        }
+    }
+
+    // Not inlined, so that the callers save no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn note_foreign_waker(&self, waker: &Waker) {
+        if self.executor.note_foreign(waker) {
+            self.executor.forget_foreign(&self.registered_wakers());
+        }
+    }
+
+    /// Returns the data pointers of all wakers that are registered on the loop.
+    #[cold]
+    fn registered_wakers(&self) -> SortedMap<usize, ()> {
+        let mut wakers = Vec::new();
+        self.phases.each_timer(|_, payload, _| {
+            if let Timed::Sleep { waker, .. } = payload {
+                wakers.push(waker.data());
+            }
+        });
+        for source in self.io.sources() {
+            wakers.extend(source.waits().into_iter().flat_map(|(_, who)| who));
+        }
+        for header in self.ledger.headers() {
+            wakers.extend(header.wakers());
+        }
+        wakers.extend(self.task_states().iter().filter_map(|task| task.awaiter));
+        let sets = self.executor.awaited_sets();
+        wakers.extend(sets.into_iter().map(|(waker, _)| waker));
+        let named = self.executor.named_waits().all();
+        wakers.extend(named.into_iter().map(|(_, waker)| waker));
+        let wakers = wakers.into_iter();
+        wakers.map(|waker| (waker.addr(), ())).collect()
+    }
+}
+
 /// Returns what the current loop polls.
 #[inline(always)]
 pub(crate) fn task_key() -> TaskKey {
@@ -237,7 +283,7 @@ pub(crate) fn get() -> Option<Rc<Core>> {
 pub(crate) fn is_running(core: &Core) -> bool {
     RUNNING
         .get()
-        .is_some_and(|run| run.tag == tag(core.shared()))
+        .is_some_and(|run| run.tag == tag(&core.executor.shared))
 }
 
 /// Returns whether a loop runs on this thread in whose place another runtime waits.

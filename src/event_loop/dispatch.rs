@@ -26,7 +26,7 @@ impl Core {
         origin: impl FnOnce() -> Origin,
         callback: impl FnOnce(),
     ) {
-        if self.probe().has(Mode::DISPATCH) {
+        if self.executor.probe.has(Mode::DISPATCH) {
             return self.dispatch_watched(phase, origin(), &mut once(callback));
         }
         self.counters.count_callback(phase);
@@ -51,7 +51,7 @@ impl Core {
 
     #[inline(never)]
     fn run_filled_lanes(&self) {
-        self.clock().catch_up();
+        self.executor.clock.catch_up();
         if !self.is_interrupted() {
             self.contain(|| self.drain());
         }

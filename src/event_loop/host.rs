@@ -99,19 +99,19 @@ impl Core {
         }
         let set = match self.next_timeout() {
             Some(0) if self.stop.get() || self.is_alive() => {
-                self.shared().inbox.signal();
+                self.executor.shared.inbox.signal();
                 return;
             }
-            Some(1..) if HAS_TIMER && !self.clock().is_paused() => {
+            Some(1..) if HAS_TIMER && !self.executor.clock.is_paused() => {
                 let next = self.phases.next_timer();
                 let due = next.map_or(NEVER, |next| next.deadline);
-                self.set_timer(due, self.clock().read())
+                self.set_timer(due, self.executor.clock.read())
             }
             _ => self.clear_timer(),
         };
         if set.is_err() {
             // Too many turns are better than none.
-            self.shared().inbox.signal();
+            self.executor.shared.inbox.signal();
         }
     }
 
@@ -132,7 +132,7 @@ impl Core {
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn wake_by(&self, due: u64, now: u64) {
         if !self.has_timer_between(now, due) && self.set_timer(due, now).is_err() {
-            self.shared().inbox.signal();
+            self.executor.shared.inbox.signal();
         }
     }
 
@@ -147,7 +147,7 @@ impl Core {
     /// Returns whether the timer of the poller is not set, or has fired.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn has_timer_fired(&self) -> bool {
-        self.host.timer.get() <= self.clock().read()
+        self.host.timer.get() <= self.executor.clock.read()
     }
 
     /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
@@ -157,7 +157,7 @@ impl Core {
     }
 
     fn clear_timer(&self) -> io::Result<()> {
-        if self.host.timer.replace(0) > self.clock().read() {
+        if self.host.timer.replace(0) > self.executor.clock.read() {
             self.poller().set_timer(None)?;
         }
         Ok(())

@@ -39,23 +39,24 @@ impl Ledger {
     /// Counts one more keeper of a kind.
     #[inline(always)]
     pub(crate) fn add(&self, kind: Keeper) {
-        self.add_unref(kind);
+        let count = &self.keepers[kind as usize];
+        count.set(count.get() + 1);
         self.total.set(self.total.get() + 1);
     }
 
     /// Counts one keeper of a kind less.
     #[inline(always)]
     pub(crate) fn remove(&self, kind: Keeper) {
-        self.remove_unref(kind);
+        let count = &self.keepers[kind as usize];
+        count.set(count.get() - 1);
         self.total.set(self.total.get() - 1);
     }
 
     /// Counts one keeper of a kind more, or less.
     pub(super) fn change(&self, kind: Keeper, up: bool) {
-        if up {
-            self.add(kind);
-        } else {
-            self.remove(kind);
+        let by = if up { 1 } else { -1 };
+        for count in [&self.keepers[kind as usize], &self.total] {
+            count.set(count.get().wrapping_add_signed(by));
         }
     }
 
@@ -134,6 +135,31 @@ impl Ledger {
     #[inline]
     pub(crate) fn jobs(&self) -> Vec<JobInfo> {
         self.jobs.list()
+    }
+}
+
+/// Liveness.
+impl Core {
+    /// Returns whether the loop is alive: something referenced is active or queued, a lane is not
+    /// empty, another thread has sent a message, or a panic has interrupted a phase. A send to
+    /// an async handle is not a message: the handle itself counts while it is open and referenced.
+    // Rule R1.
+    #[inline(always)]
+    pub(crate) fn is_alive(&self) -> bool {
+        self.ledger.has_keepers() || self.has_unlisted() || self.is_kept_by_hook()
+    }
+
+    /// Returns the number of keepers of a kind.
+    pub(crate) fn count_keepers(&self, kind: Keeper) -> usize {
+        match kind {
+            Keeper::Runtime => self.count_kept_by_hook(),
+            _ => self.ledger.count(kind),
+        }
+    }
+
+    /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.
+    pub(crate) fn has_unlisted(&self) -> bool {
+        !self.executor.are_lanes_empty() || self.io.has_messages() || self.was_interrupted.get()
     }
 }
 

@@ -14,6 +14,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use super::core::Core;
+use crate::executor::pace::Pace;
 use crate::histogram::Tally;
 use crate::metrics::{Metrics, Utilization};
 use crate::phase_order::Phase;
@@ -21,7 +22,7 @@ use crate::phase_order::Phase;
 #[derive(Default)]
 pub(crate) struct Counters {
     callbacks: [Cell<u64>; 7],
-    kernel_polls: Cell<u64>,
+    pub(super) kernel_polls: Cell<u64>,
     /// The events that ended a wait.
     events_awaited: Cell<u64>,
     /// The events that were there when the kernel was asked without a wait.
@@ -37,7 +38,8 @@ pub(crate) struct Counters {
     /// When the busy period began.
     busy_since: Cell<u64>,
     busy_periods: Tally,
-    lateness: Tally,
+    /// How long after their deadlines timers were collected.
+    pub(super) lateness: Tally,
 }
 
 impl Counters {
@@ -45,11 +47,6 @@ impl Counters {
     pub(crate) fn count_callback(&self, phase: Phase) {
         let count = &self.callbacks[phase as usize];
         count.set(count.get().wrapping_add(1));
-    }
-
-    #[inline(always)]
-    pub(super) fn count_kernel_poll(&self) {
-        self.kernel_polls.set(self.kernel_polls.get() + 1);
     }
 
     /// Counts messages of other threads. Each is an event; of those that ended a wait, the kernel
@@ -73,12 +70,6 @@ impl Counters {
         self.end_busy(now)
     }
 
-    /// Notes that a timer was collected so long after its deadline, in nanoseconds.
-    #[inline]
-    pub(super) fn note_lateness(&self, late: u64) {
-        self.lateness.record(late);
-    }
-
     fn begin_run(&self, now: u64) {
         self.is_running.set(true);
         self.begun.set(now.wrapping_sub(self.begun.get()));
@@ -100,6 +91,31 @@ impl Counters {
         since
     }
 
+    /// Ends the busy period: the loop begins to wait at `start`. Returns when the former began.
+    /// There is no pace while the clock is paused.
+    #[inline(always)]
+    pub(super) fn begin_wait(&self, start: u64, pace: Option<&Pace>) -> u64 {
+        if let Some(pace) = pace {
+            pace.begin_wait(start.wrapping_sub(self.begun.get()) - self.idle.get());
+        }
+        self.end_busy(start)
+    }
+
+    /// Ends a wait with its events, and begins another busy period.
+    #[inline(always)]
+    pub(super) fn end_wait(&self, start: u64, end: u64, events: usize, pace: Option<&Pace>) {
+        self.did_wait.set(true);
+        self.events_awaited
+            .set(self.events_awaited.get() + events as u64);
+        // The clock never goes back.
+        let idle = self.idle.get() + (end - start);
+        self.idle.set(idle);
+        self.busy_since.set(end);
+        if let Some(pace) = pace {
+            pace.end_wait(idle);
+        }
+    }
+
     /// Returns the time of all runs up to `now` that was not idle, in nanoseconds.
     #[inline(always)]
     fn active(&self, now: u64) -> u64 {
@@ -112,63 +128,28 @@ impl Counters {
     }
 }
 
-/// Runs and waits. Other threads are told of each.
+/// Runs. Other threads read the pace of each.
 impl Core {
     pub(super) fn count_run(&self) {
-        self.counters.begin_run(self.clock().read());
+        self.counters.begin_run(self.executor.clock.read());
         self.publish_pace();
     }
 
     /// Ends a run and its last busy period. Returns when the latter began, and the time.
     pub(super) fn count_end_of_run(&self) -> (u64, u64) {
-        let (counters, now) = (&self.counters, self.clock().read());
+        let (counters, now) = (&self.counters, self.executor.clock.read());
         counters.end_run(now);
         self.publish_pace();
         (counters.end_busy(now), now)
     }
 
-    /// Ends the busy period: the loop begins to wait at `start`. Returns when the former began.
-    #[inline(always)]
-    pub(super) fn count_wait(&self, start: u64, is_paused: bool) -> u64 {
-        let counters = &self.counters;
-        if !is_paused {
-            let active = start.wrapping_sub(counters.begun.get()) - counters.idle.get();
-            self.shared().pace.begin_wait(active);
-        }
-        counters.end_busy(start)
-    }
-
-    /// Ends a wait with its events, and begins another busy period.
-    #[inline(always)]
-    pub(super) fn count_end_of_wait(
-        &self,
-        (start, end): (u64, u64),
-        events: usize,
-        is_paused: bool,
-    ) {
-        let counters = &self.counters;
-        counters.did_wait.set(true);
-        counters
-            .events_awaited
-            .set(counters.events_awaited.get() + events as u64);
-        // The clock never goes back.
-        let idle = counters.idle.get() + (end - start);
-        counters.idle.set(idle);
-        counters.busy_since.set(end);
-        if is_paused {
-            self.publish_pace();
-        } else {
-            self.shared().pace.end_wait(idle);
-        }
-    }
-
-    /// Tells other threads both times, and whether they pass.
+    /// Publishes both times to other threads, and whether they pass.
     #[cold]
     pub(crate) fn publish_pace(&self) {
-        let (counters, pace) = (&self.counters, &self.shared().pace);
-        let active = counters.active(self.clock().read());
+        let (counters, pace) = (&self.counters, &self.executor.shared.pace);
+        let active = counters.active(self.executor.clock.read());
         let idle = counters.idle.get();
-        if self.clock().is_paused() || !counters.is_running.get() {
+        if self.executor.clock.is_paused() || !counters.is_running.get() {
             pace.stop(active, idle);
         } else {
             pace.begin_run(active, idle);
@@ -179,7 +160,7 @@ impl Core {
 impl Core {
     /// Returns how long the loop was active and idle in its runs.
     pub(crate) fn utilization(&self) -> Utilization {
-        let (counters, now) = (&self.counters, self.clock().read());
+        let (counters, now) = (&self.counters, self.executor.clock.read());
         Utilization {
             active: Duration::from_nanos(counters.active(now)),
             idle: Duration::from_nanos(counters.idle.get()),

@@ -24,10 +24,10 @@ impl Core {
     pub(crate) fn running<R>(self: &Rc<Self>, body: impl FnOnce() -> R) -> R {
         current::run(self, || {
             self.inside(true, || {
-                self.shared().inbox.resume();
+                self.executor.shared.inbox.resume();
                 self.count_run();
-                if self.probe().wants(Wants::BUSY) {
-                    self.probe().begin_busy(self.clock().read());
+                if self.executor.probe.wants(Wants::BUSY) {
+                    self.executor.probe.begin_busy(self.executor.clock.read());
                 }
                 let _frame = Restored::current();
                 let _running = Running { core: self };
@@ -39,7 +39,7 @@ impl Core {
     /// Has the observers that hold something back flushed also if user code ends the process.
     pub(crate) fn flush_at_exit(&self) {
         static AT_EXIT: Once = Once::new();
-        if self.probe().wants(Wants::FLUSHES) {
+        if self.executor.probe.wants(Wants::FLUSHES) {
             AT_EXIT.call_once(|| at_exit::call(flush_running));
         }
     }
@@ -52,7 +52,7 @@ impl Core {
     /// Ends a run that did not panic: resumes the panic of an unawaited task if the policy asks for
     /// it.
     pub(super) fn end_run(&self) {
-        if let Some(payload) = self.shared().take_unhandled() {
+        if let Some(payload) = self.executor.shared.take_unhandled() {
             std::panic::resume_unwind(payload);
         }
     }
@@ -68,7 +68,7 @@ impl Core {
         // their end.
         let mut steps = Steps::default();
         let mut messages = self.drop_tasks(&mut steps);
-        messages.append(&mut self.shared().inbox.close());
+        messages.append(&mut self.executor.shared.inbox.close());
         // After the tasks, which may own handles of jobs.
         for job in self.ledger.spawned_jobs() {
             steps.run(|| job.abandon());
@@ -128,7 +128,7 @@ impl Core {
         while self.executor.has_idle_tasks() {
             self.executor.wake_all();
             let mut sent = Vec::new();
-            self.shared().inbox.take(&mut sent);
+            self.executor.shared.inbox.take(&mut sent);
             let mut messages = self.take_messages();
             messages.append(&mut sent);
             let mut woken = self.executor.take_tasks();
@@ -143,7 +143,7 @@ impl Core {
             }
             drop_by_slot(woken);
         }
-        steps.run(|| self.shared().forget_registry());
+        steps.run(|| self.executor.shared.forget_registry());
         others.append(&mut self.take_messages());
         others
     }
@@ -194,7 +194,7 @@ fn drop_by_slot(tasks: Vec<Runnable>) {
 extern "C" fn flush_running() {
     let flush = |core: Option<&Core>| {
         if let Some(core) = core {
-            core.probe().flush(Flush::Exit);
+            core.executor.probe.flush(Flush::Exit);
         }
     };
     // A panic must not leave an exit handler.
@@ -216,19 +216,19 @@ impl Drop for Running<'_> {
             core.put_back_timers();
             if core.io.was_interrupted() || core.phases.was_closing_interrupted() {
                 core.was_interrupted.set(true);
-                core.shared().inbox.signal();
+                core.executor.shared.inbox.signal();
             }
         }
         if frame::is_used() {
             core.executor.end_contexts();
         }
-        core.clock().catch_up();
+        core.executor.clock.catch_up();
         core.end_busy_run();
         if std::thread::panicking() {
-            core.probe().flush(Flush::Panic);
+            core.executor.probe.flush(Flush::Panic);
         }
         core.was_stopped.set(core.stop.replace(false));
-        core.shared().inbox.leave_parked();
+        core.executor.shared.inbox.leave_parked();
     }
 }
 
@@ -236,7 +236,7 @@ impl Drop for EventLoop {
     fn drop(&mut self) {
         let mut steps = Steps::default();
         steps.run(|| self.core.entered(|| self.core.shut_down()));
-        steps.run(|| self.core.probe().flush(Flush::Dropped));
+        steps.run(|| self.core.executor.probe.flush(Flush::Dropped));
         steps.end();
     }
 }

@@ -66,7 +66,7 @@ impl Core {
     /// Returns whether a handler receives panics.
     #[inline]
     pub(super) fn is_contained(&self) -> bool {
-        self.probe().has(Mode::CONTAINED)
+        self.executor.probe.has(Mode::CONTAINED)
     }
 
     /// Returns whether a contained panic has left something in the lanes.
@@ -141,7 +141,7 @@ impl Core {
                 while let Some((entry, site)) = queue.next() {
                     self.uncount_entry(&entry);
                     self.counters.count_callback(phase);
-                    let _span = self.probe().dispatch(phase);
+                    let _span = self.executor.probe.dispatch(phase);
                     panic_goes_on.set(true);
                     self.clear_frame();
                     let origin = Origin::new(Keeper::Queued, site);

@@ -27,7 +27,7 @@ use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::phase_order::Phase;
 use crate::pool::Pool;
-use crate::probe::Origin;
+use crate::probe::{Mode, Origin};
 use crate::site::Site;
 
 /// A way to wait, in place of the kernel.
@@ -154,13 +154,6 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Sets the way of a loop whose clock may be paused.
-    #[allow(dead_code, reason = "only tests pause a clock")]
-    pub(crate) fn set_paused(&self, wait: Box<dyn Wait>) {
-        let is_first = self.paused.set(wait).is_ok();
-        debug_assert!(is_first, "a loop has one paused clock");
-    }
-
     /// Returns the way that the loop was made with; `None` for the kernel.
     #[inline(always)]
     pub(crate) fn chosen(&self) -> Option<&dyn Wait> {
@@ -178,6 +171,14 @@ impl Waits {
     #[inline(always)]
     pub(crate) fn hook(&self) -> Option<&dyn WaitHook> {
         self.chosen()?.runtime()
+    }
+
+    /// Notes that the last wait has brought nothing, and that another one follows.
+    #[cold]
+    pub(super) fn note_quiet(&self) {
+        if let Some(way) = self.chosen() {
+            way.note_quiet();
+        }
     }
 
     /// Notes an attempt on a source whose attempts are asked about.
@@ -218,14 +219,24 @@ impl Core {
             }
             let is_first = self.waits.chosen.set(wait).is_ok();
             debug_assert!(is_first, "a loop has one way to wait");
+            self.executor.probe.set(Mode::OTHER_WAIT, true);
         }
         Ok(())
     }
 
-    /// Returns how the next wait is made; `None` for the kernel.
-    #[inline(always)]
+    /// Sets the way of a loop whose clock may be paused.
+    #[allow(dead_code, reason = "only tests pause a clock")]
+    pub(crate) fn set_paused_wait(&self, wait: Box<dyn Wait>) {
+        let is_first = self.waits.paused.set(wait).is_ok();
+        debug_assert!(is_first, "a loop has one paused clock");
+        self.executor.probe.set(Mode::OTHER_WAIT, true);
+    }
+
+    /// Returns how the next wait is made; `None` for the kernel. The poll phase asks only while
+    /// [`Mode::OTHER_WAIT`] is set.
+    #[cold]
     pub(super) fn next_way(&self) -> Option<&dyn Wait> {
-        if self.clock().is_paused() {
+        if self.executor.clock.is_paused() {
             return self.waits.on_paused_clock();
         }
         self.waits.chosen()

@@ -5,7 +5,7 @@ use super::core::Core;
 use super::current;
 use crate::frame;
 use crate::phase_order::Phase;
-use crate::probe::{Area, Body, Mode, Origin, Wants};
+use crate::probe::{Body, Mode, Origin};
 use crate::raw::call::Call;
 use crate::site::Site;
 
@@ -21,7 +21,7 @@ impl Core {
     ) {
         self.counters.count_callback(phase);
         self.clear_frame();
-        let _span = self.probe().dispatch(phase);
+        let _span = self.executor.probe.dispatch(phase);
         self.call_and_drain(phase, origin, callback);
         self.clear_frame();
     }
@@ -49,7 +49,7 @@ impl Core {
     #[cold]
     pub(crate) fn call_watched(&self, phase: Phase, origin: Origin, callback: &mut dyn FnMut()) {
         self.clear_frame();
-        let _span = self.probe().dispatch(phase);
+        let _span = self.executor.probe.dispatch(phase);
         self.run_body(phase, origin, callback);
     }
 
@@ -63,7 +63,7 @@ impl Core {
     /// Ends the last busy period of a run, which has no kernel poll after it.
     pub(super) fn end_busy_run(&self) {
         let (busy_since, now) = self.count_end_of_run();
-        if self.probe().has(Mode::WAIT) {
+        if self.executor.probe.has(Mode::WAIT) {
             self.end_busy_watched(busy_since, now);
         }
     }
@@ -80,22 +80,9 @@ impl Core {
             });
             found
         };
-        self.probe().end_busy((start, end), self.clock(), &overdue);
-    }
-
-    /// Logs a line, if an observer wants lines.
-    #[inline]
-    pub(crate) fn log(&self, area: Area, text: impl Fn() -> String) {
-        if self.is_logged() {
-            self.probe().log(area, &text);
-        }
-    }
-
-    /// Returns whether an observer wants lines. A hot path asks before it makes a text, since what
-    /// a text refers to has to be in memory.
-    #[inline]
-    pub(crate) fn is_logged(&self) -> bool {
-        self.probe().wants(Wants::LOGS)
+        self.executor
+            .probe
+            .end_busy((start, end), &self.executor.clock, &overdue);
     }
 }
 
@@ -105,7 +92,7 @@ impl Core {
     /// the current one: then the switch, which is tested anyway, shows whether contexts are in use.
     #[inline(always)]
     pub(crate) fn carried(&self, kind: &'static str, call: Call) -> Call {
-        if !self.probe().has(Mode::CALL) {
+        if !self.executor.probe.has(Mode::CALL) {
             debug_assert!(!frame::is_used(), "the current loop knows of contexts");
             return call;
         }
@@ -116,7 +103,7 @@ impl Core {
     /// [`carried`](Self::carried) does: the switch is tested once.
     #[inline(always)]
     pub(crate) fn push_carried_tick(&self, kind: &'static str, tick: Call, site: Option<Site>) {
-        if !self.probe().has(Mode::CALL) {
+        if !self.executor.probe.has(Mode::CALL) {
             self.executor.push_tick(tick);
         } else {
             self.push_tick_watched(frame::carry(kind, tick), site);
@@ -131,7 +118,7 @@ impl Core {
         call: Call,
         site: Option<Site>,
     ) {
-        if !self.probe().has(Mode::CALL) {
+        if !self.executor.probe.has(Mode::CALL) {
             self.executor.push_microtask(call);
         } else {
             self.push_microtask_watched(frame::carry(kind, call), site);
@@ -141,7 +128,7 @@ impl Core {
     /// Queues a tick. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_tick(&self, tick: Call, site: Option<Site>) {
-        if !self.probe().has(Mode::CALL) {
+        if !self.executor.probe.has(Mode::CALL) {
             self.executor.push_tick(tick);
         } else {
             self.push_tick_watched(tick, site);
@@ -151,7 +138,7 @@ impl Core {
     /// Queues a closure as a microtask. `site` is the line that queues it, if known.
     #[inline]
     pub(crate) fn push_microtask(&self, microtask: Call, site: Option<Site>) {
-        if !self.probe().has(Mode::CALL) {
+        if !self.executor.probe.has(Mode::CALL) {
             self.executor.push_microtask(microtask);
         } else {
             self.push_microtask_watched(microtask, site);

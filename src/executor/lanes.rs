@@ -26,7 +26,7 @@ pub(crate) enum Microtask<R> {
 }
 
 /// What the lanes hold, as far as it is known without a look at the rings.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Content {
     /// Nothing. The next woken task becomes the front.
     Nothing,
@@ -87,7 +87,7 @@ impl<R> Lanes<R> {
     /// free of calls.
     #[inline(always)]
     pub(crate) fn try_push_task(&self, task: R) -> Result<(), R> {
-        if self.content.get() == Content::Nothing {
+        if self.is_idle() {
             // The front is empty: there is nothing to drop.
             std::mem::forget(self.front.replace(Some(task)));
             self.content.set(Content::Front);
@@ -110,7 +110,7 @@ impl<R> Lanes<R> {
     /// Begins a drain and takes the front, if it is the only entry of both lanes.
     #[inline(always)]
     pub(crate) fn pop_front(&self) -> Option<R> {
-        if self.content.get() != Content::Front {
+        if !matches!(self.content.get(), Content::Front) {
             return None;
         }
         self.content.set(Content::Any);
@@ -130,7 +130,7 @@ impl<R> Lanes<R> {
     /// `false` proves nothing.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        self.content.get() == Content::Nothing
+        matches!(self.content.get(), Content::Nothing)
     }
 
     #[inline(always)]
@@ -138,24 +138,9 @@ impl<R> Lanes<R> {
         match self.content.get() {
             Content::Nothing => true,
             Content::Front => false,
-            Content::Any => self.are_rings_empty(),
+            // The bitwise or avoids a branch.
+            Content::Any => self.microtasks.rest() | self.ticks.rest() == 0,
         }
-    }
-
-    /// Ends the drain that [`pop_front`](Self::pop_front) began; see
-    /// [`end_drain`](Self::end_drain). No other drain has ended since.
-    #[inline(always)]
-    pub(crate) fn end_front(&self) {
-        debug_assert!(self.content.get() == Content::Any);
-        if self.are_rings_empty() {
-            self.content.set(Content::Nothing);
-        }
-    }
-
-    #[inline(always)]
-    fn are_rings_empty(&self) -> bool {
-        // The bitwise or avoids a branch.
-        self.microtasks.rest() | self.ticks.rest() == 0
     }
 
     /// Begins a drain, which takes the entries out of the rings.

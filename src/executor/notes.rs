@@ -54,12 +54,6 @@ pub(super) struct WaitNotes {
 }
 
 impl Executor {
-    /// Returns whether the waker is that of the task that is being polled.
-    #[inline(always)]
-    pub(crate) fn is_of_polled_task(&self, waker: &Waker) -> bool {
-        self.tasks.waker_data(self.polled.get()) == Some(waker.data())
-    }
-
     /// Notes what is being polled for a waker that is not of the polled task. Returns whether it
     /// is time to [forget](Self::forget_foreign) the wakers that are gone.
     #[cold]

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::Waker;
 
 use super::shared::Entry;
 use crate::frame::Capture;
@@ -135,7 +136,7 @@ impl Registry {
 
     /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
-    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<std::task::Waker> {
+    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<Waker> {
         self.tasks.list().get(nth).map(|task| task.counted_waker())
     }
 
@@ -179,11 +180,11 @@ impl Registry {
         task.map(|task| task.local().id)
     }
 
-    /// Returns the data pointer of the wakers of the task in a slot.
+    /// Returns whether a waker is that of the task in a slot.
     #[inline(always)]
-    pub(crate) fn waker_data(&self, slot: u32) -> Option<*const ()> {
+    pub(crate) fn is_waker_of(&self, slot: u32, waker: &Waker) -> bool {
         let task = self.tasks.get(slot as usize);
-        task.map(|task| task.waker_data())
+        task.is_some_and(|task| task.waker_data() == waker.data())
     }
 
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {

@@ -18,7 +18,7 @@ use crate::executor::notes::NamedWaits;
 use crate::frame::{Restored, Work};
 use crate::metrics::Utilization;
 use crate::phase_order::Phase;
-use crate::probe::{Area, Mode, Origin};
+use crate::probe::{Area, Mode, Origin, Wants};
 use crate::raw::call::Call;
 use crate::runtime::block_on;
 use crate::runtime::loop_handle::LoopHandle;
@@ -67,7 +67,7 @@ impl Loop {
 
     /// Returns a handle for other threads.
     pub fn remote(&self) -> Remote {
-        Remote::new(self.0.shared().clone())
+        Remote::new(self.0.executor.shared.clone())
     }
 
     /// Returns the loop of a handle, if it is the current one of the thread.
@@ -100,13 +100,13 @@ impl Loop {
     /// Writes a line of the debug log, if it is on.
     #[inline]
     pub fn log(&self, text: impl Fn() -> String) {
-        self.0.log(Area::Node, text);
+        self.0.executor.probe.log(Area::Node, text);
     }
 
     /// Returns whether the debug log is on.
     #[inline]
     pub fn is_logged(&self) -> bool {
-        self.0.is_logged()
+        self.0.executor.probe.wants(Wants::LOGS)
     }
 }
 
@@ -123,25 +123,25 @@ impl Loop {
     /// Returns the cached time.
     #[inline]
     pub fn now(&self) -> u64 {
-        self.0.clock().now()
+        self.0.executor.clock.now()
     }
 
     /// Reads the clock, caches its time and returns it.
     #[inline]
     pub fn update_now(&self) -> u64 {
-        self.0.clock().update();
-        self.0.clock().now()
+        self.0.executor.clock.update();
+        self.0.executor.clock.now()
     }
 
     /// Reads the clock.
     #[inline]
     pub fn read_clock(&self) -> u64 {
-        self.0.clock().read()
+        self.0.executor.clock.read()
     }
 
     /// Returns whether a test has paused the clock.
     pub fn is_clock_paused(&self) -> bool {
-        self.0.clock().is_paused()
+        self.0.executor.clock.is_paused()
     }
 }
 
@@ -152,7 +152,7 @@ impl Loop {
         let policy = &self.0.panic_policy;
         policy.program_has_exited.set(false);
         let has_handler = policy.handler.borrow().is_some();
-        self.0.probe().set(Mode::CONTAINED, has_handler);
+        self.0.executor.probe.set(Mode::CONTAINED, has_handler);
         policy.interrupted.set(false);
     }
 
@@ -160,7 +160,7 @@ impl Loop {
     pub fn exit_program(&self) {
         self.0.stop.set(true);
         self.0.panic_policy.program_has_exited.set(true);
-        self.0.probe().set(Mode::CONTAINED, true);
+        self.0.executor.probe.set(Mode::CONTAINED, true);
     }
 
     /// Returns whether the program has exited.
@@ -171,7 +171,10 @@ impl Loop {
 
     /// Sets what receives uncaught panics. `None`: they leave the run.
     pub fn set_panic_handler(&self, handler: Option<PanicHandler>) {
-        self.0.probe().set(Mode::CONTAINED, handler.is_some());
+        self.0
+            .executor
+            .probe
+            .set(Mode::CONTAINED, handler.is_some());
         let before = self.0.panic_policy.handler.replace(handler);
         drop(before);
     }
@@ -311,7 +314,7 @@ impl Loop {
     pub fn call_nested(&self, origin: impl FnOnce() -> Origin, callback: impl FnOnce()) {
         let core = &*self.0;
         core.counters.count_callback(Phase::Timers);
-        if core.probe().has(Mode::CALLBACK) {
+        if core.executor.probe.has(Mode::CALLBACK) {
             core.call_watched(Phase::Timers, origin(), &mut once(callback));
         } else {
             callback();
@@ -322,9 +325,9 @@ impl Loop {
     /// lanes. What it enters stays for the callback around.
     pub fn dispatch_nested(&self, callback: impl FnOnce()) {
         let core = &*self.0;
-        if !core.probe().has(Mode::DISPATCH) {
+        if !core.executor.probe.has(Mode::DISPATCH) {
             callback();
-            if !core.probe().has(Mode::DISPATCH) {
+            if !core.executor.probe.has(Mode::DISPATCH) {
                 return core.drain();
             }
             let _frame = Restored::current();

@@ -132,7 +132,7 @@ pub(super) fn submit<T: Send + 'static>(
         Some(path) => format!("{operation} {path:?} is queued"),
         None => format!("{operation} is queued"),
     };
-    handle.core().log(Area::Fs, queued);
+    handle.core().executor.probe.log(Area::Fs, queued);
     let work = Work::submit(&handle, purpose, job);
     work.map_err(|error| OsError::wrap(error, operation, about()))
 }
@@ -146,7 +146,7 @@ pub(super) fn start(operation: &'static str, steps: Arc<impl Steps>) -> io::Resu
     let purpose = Purpose::new(Class::Fs, operation);
     let handle = LoopHandle::current_for(format_args!("fs::{operation}"), None);
     let queued = || format!("{operation} is queued");
-    handle.core().log(Area::Fs, queued);
+    handle.core().executor.probe.log(Area::Fs, queued);
     step_job::start(&handle, purpose, steps)
 }
 

@@ -214,7 +214,7 @@ impl PollWatcher {
         interval: Duration,
     ) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
-        let now = handle.core().clock().read();
+        let now = handle.core().executor.clock.read();
         let site = Location::caller();
         let state = State::Looking(now, look(handle, &path, site)?);
         let core = handle.open(Keeper::Watch, site);
@@ -268,7 +268,7 @@ impl PollWatcher {
                 State::Looking(since, work) => (*since, ready!(Pin::new(work).poll(cx))),
                 State::Resting(sleep) => {
                     ready!(Pin::new(sleep).poll(cx));
-                    let now = handle.core().clock().now();
+                    let now = handle.core().executor.clock.now();
                     match look(&handle, &self.path, self.created_at()) {
                         Ok(work) => {
                             self.state = State::Looking(now, work);
@@ -278,7 +278,7 @@ impl PollWatcher {
                     }
                 }
             };
-            let next = next_point(since, self.interval, handle.core().clock().now());
+            let next = next_point(since, self.interval, handle.core().executor.clock.now());
             self.state =
                 State::Resting(Sleep::new(handle.clone(), next, self.created_at()).unref());
             if let Some(event) = self.compare(found) {

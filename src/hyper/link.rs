@@ -113,7 +113,7 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(handle: LoopHandle, limits: Limits) -> Rc<Self> {
-        let since = Cell::new(handle.core().clock().now());
+        let since = Cell::new(handle.core().executor.clock.now());
         Rc::new(Self {
             handle,
             limits,
@@ -134,7 +134,7 @@ impl Link {
     /// Returns the loop's cached time.
     #[inline]
     pub(super) fn now(&self) -> u64 {
-        self.handle.core().clock().now()
+        self.handle.core().executor.clock.now()
     }
 
     fn set(&self, awaits: Awaits) {

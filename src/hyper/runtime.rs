@@ -11,7 +11,7 @@ use crate::local::Local;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
-use crate::time::{self, Sleep, sleep_at};
+use crate::time::{self, Sleep};
 
 /// Spawns hyper's futures on the running loop, `Send` or not.
 ///
@@ -41,7 +41,7 @@ where
     fn execute(&self, future: F) {
         let handle = LoopHandle::current();
         let site = user_site(&handle);
-        handle.core().executor().spawn(future, site, None).detach();
+        handle.core().executor.spawn(future, site, None).detach();
     }
 }
 
@@ -69,12 +69,15 @@ pub struct HyperTimer;
 impl rt::Timer for HyperTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
         let site = user_site(&LoopHandle::current());
-        Box::pin(Local::new(sleep_at(duration, site)))
+        Box::pin(Local::new(Sleep::after(duration, site)))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn rt::Sleep>> {
         let handle = LoopHandle::current();
-        let (deadline, site) = (handle.core().clock().time(deadline), user_site(&handle));
+        let (deadline, site) = (
+            handle.core().executor.clock.time(deadline),
+            user_site(&handle),
+        );
         Box::pin(Local::new(Sleep::new(handle, deadline, site)))
     }
 
@@ -98,7 +101,7 @@ impl rt::Timer for HyperTimer {
 /// its sleeps and tasks inside it, and a report names the user's line rather than one of hyper.
 #[track_caller]
 fn user_site(handle: &LoopHandle) -> Site {
-    let site = handle.core().executor().polled_site();
+    let site = handle.core().executor.polled_site();
     site.unwrap_or_else(Location::caller)
 }
 

@@ -14,7 +14,7 @@ use crate::runtime::handle::Handle;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
-use crate::time::{Sleep, sleep_at};
+use crate::time::Sleep;
 
 /// The default backlog: connections that may wait for `accept`.
 pub(super) const BACKLOG: u32 = 1024;
@@ -165,7 +165,7 @@ fn poll_with<L: Accepts>(
         if let Some(until) = last.rest_until.get() {
             match until.checked_duration_since(handle.now()) {
                 Some(left) if !left.is_zero() => {
-                    let sleep = sleep_at(left, site);
+                    let sleep = Sleep::after(left, site);
                     // A listener that does not keep the loop alive does not do so by resting.
                     let sleep = if source.has_ref() {
                         sleep

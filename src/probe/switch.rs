@@ -13,7 +13,7 @@
 //! | `Core::push_tick`, `Core::push_microtask` | [`Mode::CALL`] | `Core::push_tick_watched` … |
 //! | `Core::turn::<false>` | [`Mode::TURN`] | `Core::turn::<true>` |
 //! | the ends of busy periods and waits | [`Mode::WAIT`] | `Core::end_busy_watched` … |
-//! | `Core::log` | [`Wants::LOGS`] | `Probe::log` |
+//! | `Probe::log` | [`Wants::LOGS`] | `Probe::log_by_list` |
 //!
 //! A twin notifies the observers through the methods of [`Probe`]. An observer is an implementor of
 //! [`Observer`], in a file of its own: recorder, watchdog, debug log, the sink for `tracing`, the
@@ -46,6 +46,8 @@ impl Mode {
     pub(crate) const KEPT: Self = Self(1 << 18);
     /// Another runtime surrounds the polls of tasks (`executor/guarded.rs`).
     pub(crate) const GUARDED: Self = Self(1 << 19);
+    /// The loop may wait in another way than by the kernel (`event_loop/wait.rs`).
+    pub(crate) const OTHER_WAIT: Self = Self(1 << 21);
     /// Several observers want activities.
     const SHARED: Self = Self(1 << 20);
 }
@@ -306,8 +308,17 @@ impl Probe {
         self.each(Wants::WAKES, |it| it.woken(&wake));
     }
 
+    /// Logs a line, if an observer wants lines. A hot path asks [`wants`](Self::wants) before it
+    /// makes a text, since what a text refers to has to be in memory.
+    #[inline]
+    pub(crate) fn log(&self, area: Area, text: impl Fn() -> String) {
+        if self.wants(Wants::LOGS) {
+            self.log_by_list(area, &text);
+        }
+    }
+
     #[cold]
-    pub(crate) fn log(&self, area: Area, text: &dyn Fn() -> String) {
+    fn log_by_list(&self, area: Area, text: &dyn Fn() -> String) {
         self.each(Wants::LOGS, |it| it.log(area, text));
     }
 

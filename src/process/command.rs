@@ -194,7 +194,7 @@ impl Command {
             self.std.get_program(),
         );
         let header = &core.header;
-        handle.core().log(Area::Process, || {
+        handle.core().executor.probe.log(Area::Process, || {
             format!("{} ({site}) is started", header.label(handle.core()))
         });
         let mut child = Child::new(core, state, self.kill_on_drop);

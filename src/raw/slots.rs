@@ -70,16 +70,13 @@ impl Place {
         Self(NonNull::new(tagged).expect("an odd number is not zero"))
     }
 
-    fn is_free(self) -> bool {
-        self.0.addr().get() & 1 != 0
-    }
-
     fn next_free(self) -> usize {
         self.0.addr().get() >> 1
     }
 
     fn value(self) -> Option<NonNull<()>> {
-        (!self.is_free()).then_some(self.0)
+        let is_free = self.0.addr().get() & 1 != 0;
+        (!is_free).then_some(self.0)
     }
 }
 
@@ -113,7 +110,7 @@ impl<T: Pointer> Slots<T> {
     #[inline]
     pub(crate) fn insert(&self, value: T) {
         let pointer = Place(value.into_raw());
-        debug_assert!(!pointer.is_free(), "the pointer is aligned");
+        debug_assert!(pointer.value().is_some(), "the pointer is aligned");
         self.with(|places| match places.get_mut(self.free.get()) {
             Some(place) => {
                 self.free.set(place.next_free());
@@ -129,7 +126,8 @@ impl<T: Pointer> Slots<T> {
     /// Returns the pointer of a value. The value may be gone when it is used.
     #[inline(always)]
     pub(super) fn pointer(&self, slot: usize) -> Option<NonNull<()>> {
-        self.with(|places| places.get(slot)?.value())
+        // SAFETY: the type is not `Sync`, and no other reference is in use, as in `with`.
+        unsafe { &*self.places.get() }.get(slot)?.value()
     }
 
     #[inline(always)]

@@ -48,6 +48,7 @@ pub(crate) use self::entry::Entry;
 pub(crate) use self::output::Output;
 use self::state::{State, StateCell};
 pub(crate) use self::task_ref::TaskRef;
+#[cfg(feature = "stacks")]
 use super::stack_poll;
 use super::unwind::ignore_panic;
 
@@ -285,7 +286,10 @@ impl<F: Future, L: Local> Future for Tracked<'_, F, L> {
             // SAFETY: the future is pinned with this struct, and is alive: `async_task` does not
             // poll a future that has returned.
             let future = unsafe { Pin::new_unchecked(&mut *this.future) };
-            stack_poll::poll_with(cx, |cx| future.poll(cx))
+            #[cfg(feature = "stacks")]
+            return stack_poll::poll_with(cx, |cx| future.poll(cx));
+            #[cfg(not(feature = "stacks"))]
+            future.poll(cx)
         }));
         let output = match polled {
             Ok(Poll::Pending) => return Poll::Pending,

@@ -78,14 +78,14 @@ fn report_on(core: &Core, how: ReportOn) -> io::Result<()> {
     if let Some(caught) = core.caught_signals() {
         let is_asked = move || caught.has_pending();
         let is_asked: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(is_asked);
-        core.probe().reports_on_signal(&is_asked);
+        core.executor.probe.reports_on_signal(&is_asked);
     }
     Ok(())
 }
 
 #[inline]
 fn answer(core: &Core, how: &ReportOn) {
-    core.probe().flush(Flush::Report);
+    core.executor.probe.flush(Flush::Report);
     let signal = sys::signal::name(how.signal)
         .map_or_else(|| format!("signal {}", how.signal), ToOwned::to_owned);
     let text = format!(

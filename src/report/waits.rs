@@ -157,7 +157,7 @@ pub(crate) fn waits_by(core: &Core, known: &[(Polled, *const ())]) -> Waits {
 #[inline]
 fn all_that_waits(core: &Core, tasks: &[TaskState]) -> Vec<Waiting> {
     let mut found = Vec::new();
-    let now = core.clock().read();
+    let now = core.executor.clock.read();
     let mut due_timers = Vec::new();
     let mut sleeps = Vec::new();
     core.phases.each_timer(|deadline, payload, referenced| {
@@ -514,7 +514,7 @@ mod tests {
                 let given_up = pin!(sleep(hour));
                 assert_pending!(given_up.poll(&mut Context::from_waker(waker)));
             }
-            let notes = LoopHandle::current().core().executor().foreign_wakers();
+            let notes = LoopHandle::current().core().executor.foreign_wakers();
             assert!(notes.len() < 2_000, "{}", notes.len());
             assert!(notes.contains_key(&wakers[0].data()), "it is registered");
         });

@@ -142,7 +142,7 @@ pub(crate) fn with_main_future<F: Future, R>(
 ) -> (Option<F::Output>, R) {
     let mut future = pin!(future);
     let main = Arc::new(MainWaker {
-        shared: core.shared().clone(),
+        shared: core.executor.shared.clone(),
         queued: AtomicBool::new(true),
     });
     let waker = Waker::from(main.clone());

@@ -204,10 +204,9 @@ impl Builder {
         let core = Core::new(self.options)?;
         core.flush_at_exit();
         #[cfg(feature = "test-util")]
-        core.waits
-            .set_paused(Box::new(PausedClock::new(self.simulation.patience)));
+        core.set_paused_wait(Box::new(PausedClock::new(self.simulation.patience)));
         #[cfg(all(test, not(feature = "test-util")))]
-        core.waits.set_paused(Box::new(PausedClock::new(None)));
+        core.set_paused_wait(Box::new(PausedClock::new(None)));
         #[cfg(feature = "test-util")]
         if let Some(make) = self.simulation.make_wait {
             core.set_wait(Box::new(move |core| make(self.simulation, core)))?;

@@ -29,7 +29,7 @@ impl EventLoop {
     /// Returns a handle to the loop for other threads.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        Remote::new(self.core.shared().clone())
+        Remote::new(self.core.executor.shared.clone())
     }
 
     /// Returns the descriptor that becomes readable when the poll phase has something to do.

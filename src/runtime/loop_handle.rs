@@ -77,8 +77,10 @@ impl LoopHandle {
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
-        match Self::try_current() {
-            Some(handle) => handle,
+        match current::get() {
+            Some(core) => Self {
+                core: Bound::new(core),
+            },
             None => no_loop(),
         }
     }
@@ -235,13 +237,16 @@ impl LoopHandle {
     #[must_use]
     #[doc(alias = "uv_now")]
     pub fn now(&self) -> Instant {
-        self.core.clock().instant(self.core.clock().now())
+        self.core
+            .executor
+            .clock
+            .instant(self.core.executor.clock.now())
     }
 
     /// Refreshes [`now`](Self::now), for a callback that ran for long and starts a timer.
     #[doc(alias = "uv_update_time")]
     pub fn update_time(&self) {
-        self.core.clock().update();
+        self.core.executor.clock.update();
     }
 
     /// Returns how long the poll phase would wait if it began now; `None` means without a limit.
@@ -276,22 +281,22 @@ impl LoopHandle {
     /// What is in progress, such as the callback that calls this, is not recorded.
     #[cfg(feature = "probe")]
     pub fn record(&self, recorder: Recorder) {
-        let now = self.core.clock().read();
-        self.core.probe().record(Some(recorder), now);
+        let now = self.core.executor.clock.read();
+        self.core.executor.probe.record(Some(recorder), now);
     }
 
     /// Returns the loop's recorder, if it has one.
     #[cfg(feature = "probe")]
     #[must_use]
     pub fn recorder(&self) -> Option<Recorder> {
-        self.core.probe().recorder()
+        self.core.executor.probe.recorder()
     }
 
     /// Stops recording. The recorder keeps its records.
     #[cfg(feature = "probe")]
     pub fn stop_recording(&self) {
-        let now = self.core.clock().read();
-        self.core.probe().record(None, now);
+        let now = self.core.executor.clock.read();
+        self.core.executor.probe.record(None, now);
     }
 
     /// Returns how often the [lane budget](crate::Builder::lane_budget) ended a drain.
@@ -303,7 +308,7 @@ impl LoopHandle {
     /// Returns a handle to the loop for other threads.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        Remote::new(self.core.shared().clone())
+        Remote::new(self.core.executor.shared.clone())
     }
 
     // Why is it alive?

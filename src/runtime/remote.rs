@@ -135,7 +135,7 @@ impl Remote {
     /// Returns whether this is a handle of a loop.
     #[inline]
     pub(crate) fn is_of(&self, core: &Core) -> bool {
-        Arc::ptr_eq(core.shared(), &self.shared)
+        Arc::ptr_eq(&core.executor.shared, &self.shared)
     }
 
     /// Calls `call` on the owner thread, in the poll phase; a drain of the lanes follows. A panic

@@ -140,8 +140,8 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         patience,
         ..
     } = simulation;
-    core.clock().set_auto_advance(auto_advance);
-    if shuffle.is_none() && network.is_none() && core.clock().is_paused() {
+    core.executor.clock.set_auto_advance(auto_advance);
+    if shuffle.is_none() && network.is_none() && core.executor.clock.is_paused() {
         shuffle = walk::of_suite();
     }
     if shuffle.is_none() && network.is_none() {
@@ -154,7 +154,7 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         (Box::new(usual), Limits::default())
     });
     if limits.threads == Threads::Refuse {
-        core.shared().foreign_senders.refuse();
+        core.executor.shared.foreign_senders.refuse();
     }
     let pool = core.own_pool().manual_twin();
     let shuffled = Shuffled::new(chooser, limits, pool, wire, Peers::new(patience));

@@ -448,7 +448,7 @@ impl<T: 'static> JoinSet<T> {
         if !std::mem::replace(&mut lock(&self.ended).is_noted, true) {
             let set = Arc::downgrade(&self.ended);
             if let Some(handle) = LoopHandle::try_current() {
-                handle.core().executor().note_set(set);
+                handle.core().executor.note_set(set);
             }
         }
     }

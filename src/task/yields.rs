@@ -144,7 +144,7 @@ impl YieldNow {
             // A loop that is entered, and does not run, makes no turn for it.
             Some(core) if current::is_running(core) => {
                 let key = core.enqueue(Phase::Poll, Entry::Wake(waker), Some(self.site));
-                Progress::Queued(core.shared().clone(), key)
+                Progress::Queued(core.executor.shared.clone(), key)
             }
             _ => {
                 waker.wake();

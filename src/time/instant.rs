@@ -53,7 +53,7 @@ impl Instant {
 
     /// Reads the clock of a loop.
     pub(super) fn of(handle: &LoopHandle) -> Self {
-        let clock = handle.core().clock();
+        let clock = &handle.core().executor.clock;
         Self(clock.instant(clock.read()))
     }
 

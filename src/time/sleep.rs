@@ -48,19 +48,7 @@ use crate::site::Site;
 #[doc(alias = "delay")]
 #[doc(alias = "setTimeout")]
 pub fn sleep(duration: Duration) -> Sleep {
-    sleep_at(duration, Location::caller())
-}
-
-/// Sleeps on behalf of the caller at `site`.
-#[track_caller]
-pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
-    let handle = LoopHandle::current();
-    let deadline = handle
-        .core()
-        .clock()
-        .read()
-        .saturating_add(nanoseconds(duration));
-    Sleep::new(handle, deadline, site)
+    Sleep::after(duration, Location::caller())
 }
 
 /// Waits until `deadline`; see [`sleep`]. A deadline in the past completes in the next timers
@@ -89,7 +77,11 @@ pub(crate) fn sleep_at(duration: Duration, site: Site) -> Sleep {
 #[track_caller]
 pub fn sleep_until(deadline: impl Into<Instant>) -> Sleep {
     let handle = LoopHandle::current();
-    let deadline = handle.core().clock().time(deadline.into().into_std());
+    let deadline = handle
+        .core()
+        .executor
+        .clock
+        .time(deadline.into().into_std());
     Sleep::new(handle, deadline, Location::caller())
 }
 
@@ -109,6 +101,14 @@ pub struct Sleep {
 }
 
 impl Sleep {
+    /// Sleeps on behalf of the caller at `site`.
+    #[track_caller]
+    pub(crate) fn after(duration: Duration, site: Site) -> Self {
+        let handle = LoopHandle::current();
+        let now = handle.core().executor.clock.read();
+        Self::new(handle, now.saturating_add(nanoseconds(duration)), site)
+    }
+
     pub(crate) fn new(handle: LoopHandle, deadline: u64, site: Site) -> Self {
         Self {
             handle,
@@ -123,7 +123,12 @@ impl Sleep {
     /// The time at which the sleep ends.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.handle.core().clock().instant(self.deadline).into()
+        self.handle
+            .core()
+            .executor
+            .clock
+            .instant(self.deadline)
+            .into()
     }
 
     /// Whether the sleep has ended.
@@ -141,7 +146,7 @@ impl Sleep {
     /// `reset` and the task was not polled since.
     pub fn reset(&mut self, deadline: impl Into<Instant>) {
         let core = self.handle.core();
-        self.deadline = core.clock().time(deadline.into().into_std());
+        self.deadline = core.executor.clock.time(deadline.into().into_std());
         self.has_fired = false;
         if let Some(key) = self.key.take() {
             self.key = core.rearm_sleep(key, self.deadline, self.referenced);
@@ -155,12 +160,6 @@ impl Sleep {
         }
         self.referenced = false;
         self
-    }
-
-    fn disarm(&mut self) {
-        if let Some(key) = self.key.take() {
-            self.handle.core().disarm_sleep(key, self.referenced);
-        }
     }
 }
 
@@ -192,7 +191,9 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        self.disarm();
+        if let Some(key) = self.key.take() {
+            self.handle.core().disarm_sleep(key, self.referenced);
+        }
     }
 }
 

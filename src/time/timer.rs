@@ -174,7 +174,7 @@ impl Timer {
     /// For a stopped timer, the deadline of its last start.
     #[must_use]
     pub fn due_in(&self) -> Duration {
-        let now = self.loop_core().clock().now();
+        let now = self.loop_core().executor.clock.now();
         Duration::from_nanos(self.state.due.get().saturating_sub(now))
     }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
-use super::sleep::sleep_at;
+use super::sleep::Sleep;
 use crate::clock::nanoseconds;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
@@ -94,7 +94,8 @@ pub fn pause() {
 pub fn auto_advance(enabled: bool) {
     LoopHandle::current()
         .core()
-        .clock()
+        .executor
+        .clock
         .set_auto_advance(enabled);
 }
 
@@ -110,7 +111,7 @@ pub fn resume() {
         !is_shuffled(handle.core()),
         "the clock of a shuffled loop stays paused: a run by the real clock cannot be repeated"
     );
-    handle.core().clock().resume();
+    handle.core().executor.clock.resume();
     handle.core().publish_pace();
 }
 
@@ -122,7 +123,7 @@ pub fn resume() {
 #[must_use]
 #[track_caller]
 pub fn is_paused() -> bool {
-    LoopHandle::current().core().clock().is_paused()
+    LoopHandle::current().core().executor.clock.is_paused()
 }
 
 /// Moves the paused clock forward, and waits until everything that became due has fired.
@@ -160,7 +161,7 @@ pub fn advance(duration: Duration) -> impl Future<Output = ()> {
         let handle = LoopHandle::current_for("time::advance", Some(site));
         move_clock(&handle, duration, site);
         // This sleep fires after everything else that is due, by the order of deadlines.
-        sleep_at(Duration::ZERO, site).await;
+        Sleep::after(Duration::ZERO, site).await;
     }
 }
 
@@ -206,7 +207,7 @@ impl LoopHandle {
 /// When the clock is not paused. The panic points at the caller's line.
 #[track_caller]
 fn move_clock(handle: &LoopHandle, duration: Duration, site: Site) {
-    let clock = &handle.core().clock();
+    let clock = &handle.core().executor.clock;
     assert!(
         clock.is_paused(),
         "the clock runs by itself: call `phaseloop::time::pause()` before the `advance` of {site}"

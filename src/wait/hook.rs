@@ -42,7 +42,7 @@ struct HookedWait {
 pub(crate) fn wait_by(make: MakeHook) -> MakeWait {
     Box::new(move |core| {
         let hook = make(core)?;
-        if core.clock().is_paused() {
+        if core.executor.clock.is_paused() {
             let text = cannot_pause(hook.name());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
@@ -63,7 +63,7 @@ impl Wait for HookedWait {
     }
 
     fn wait(&self, core: &Core, timeout: u64) -> io::Result<usize> {
-        if timeout == 0 || !core.shared().inbox.park() {
+        if timeout == 0 || !core.executor.shared.inbox.park() {
             return core.end_look(self.ask(core, Some(0), 0));
         }
         let timeout = (timeout != NEVER).then_some(timeout);
@@ -124,7 +124,7 @@ impl HookedWait {
     /// Returns whether a turn that does not wait runs the hook: always if the caller of the turn
     /// does not want to wait, and now and then if the loop has work of its own.
     fn is_visit_due(&self, core: &Core) -> bool {
-        let now = core.clock().now();
+        let now = core.executor.clock.now();
         let turns = self.turns.get() + 1;
         self.turns.set(turns);
         let is_due = turns >= TURNS_PER_VISIT

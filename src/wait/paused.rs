@@ -55,17 +55,18 @@ impl PausedClock {
         if core.has_arrived() {
             return Ok(());
         }
-        let can_advance = core.clock().auto_advance() && core.ledger.count(Keeper::Work) == 0;
+        let can_advance =
+            core.executor.clock.auto_advance() && core.ledger.count(Keeper::Work) == 0;
         match timeout {
             Some(timeout) if can_advance => {
                 if self.peers.receives(core, timeout)? {
                     return Ok(());
                 }
-                let end = core.clock().read().saturating_add(timeout);
-                core.clock().advance_to(end);
+                let end = core.executor.clock.read().saturating_add(timeout);
+                core.executor.clock.advance_to(end);
                 Ok(())
             }
-            _ if core.shared().inbox.park() => core.ask_kernel(None),
+            _ if core.executor.shared.inbox.park() => core.ask_kernel(None),
             _ => core.ask_kernel(Some(0)),
         }
     }
@@ -81,7 +82,7 @@ pub(crate) fn pause_clock(core: &Core) {
     if let Some(hook) = core.waits.hook() {
         panic!("{}", cannot_pause(hook.name()));
     }
-    core.clock().pause();
+    core.executor.clock.pause();
     for source in core.io.sources() {
         source.ask_about_attempts();
     }

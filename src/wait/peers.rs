@@ -218,7 +218,7 @@ impl Peers {
 /// Waits for an event or a message, up to `limit` nanoseconds. Returns whether there is one.
 fn listen(core: &Core, limit: u64) -> io::Result<bool> {
     let watch = Stopwatch::new();
-    let is_parked = core.shared().inbox.park();
+    let is_parked = core.executor.shared.inbox.park();
     loop {
         let waited = watch.elapsed();
         if waited >= limit {

@@ -387,12 +387,12 @@ impl Shuffled {
         );
         if let Some(limit) = self.limits.max_drain {
             assert!(
-                core.executor().budget_hits() == 0,
+                core.executor.budget_hits() == 0,
                 "a drain of the lanes has run {limit} ticks and microtasks, and has not ended"
             );
         }
         // The clock may move several times in one wait, and the deadline stays.
-        let deadline = timeout.map(|timeout| core.clock().read().saturating_add(timeout));
+        let deadline = timeout.map(|timeout| core.executor.clock.read().saturating_add(timeout));
         loop {
             outside::refuse_foreign_senders(core);
             self.run_jobs(core);
@@ -400,7 +400,7 @@ impl Shuffled {
             self.deliver_ends(core);
             let has_events = self.deliver_events(core);
             let has_work = has_events
-                || core.shared().inbox.is_pending()
+                || core.executor.shared.inbox.is_pending()
                 || core.has_after_io() && !self.holds_caught(core)
                 || timeout == Some(0);
             if has_work {
@@ -410,14 +410,14 @@ impl Shuffled {
             if self.release(|until| matches!(until, Until::Turn(_))) {
                 continue;
             }
-            let may_move = core.clock().auto_advance();
+            let may_move = core.executor.clock.auto_advance();
             let arrival = self.wire.borrow_mut().next_arrival();
             let arrival = arrival.filter(|_| may_move);
             let held = self.earliest();
             let deadline = deadline.filter(|_| may_move);
             match (deadline, held.into_iter().chain(arrival).min()) {
                 (Some(deadline), next) => {
-                    let timeout = deadline.saturating_sub(core.clock().read());
+                    let timeout = deadline.saturating_sub(core.executor.clock.read());
                     if let Some(next) = next.filter(|next| *next < deadline) {
                         self.note_move(core, next);
                     } else if self.receives_before_move(core, timeout)? {
@@ -441,7 +441,7 @@ impl Shuffled {
         Moment {
             turn: core.turn_count(),
             moves: self.moves.get(),
-            now: core.clock().read(),
+            now: core.executor.clock.read(),
         }
     }
 
@@ -463,7 +463,7 @@ impl Shuffled {
     }
 
     fn note_move(&self, core: &Core, time: u64) {
-        core.clock().advance_to(time);
+        core.executor.clock.advance_to(time);
         self.moves.set(Moves {
             count: self.moves.get().count + 1,
             turn: core.turn_count(),
@@ -527,7 +527,7 @@ impl Shuffled {
     /// of another thread does, with a drain of the lanes after it: a task that was in the lane when
     /// an event is dispatched would be polled before the oldest waiter of the event.
     fn wake_for_nothing(&self, core: &Core) {
-        let tasks = core.executor().task_count();
+        let tasks = core.executor.task_count();
         let answer = self.ask(&Question {
             kind: Kind::Wake,
             who: None,
@@ -537,7 +537,7 @@ impl Shuffled {
         });
         let waker = answer
             .checked_sub(1)
-            .and_then(|nth| core.executor().waker_of_nth(nth));
+            .and_then(|nth| core.executor.waker_of_nth(nth));
         if let Some(waker) = waker {
             jobs::send_again(core, vec![Message::Call(Box::new(|| waker.wake()))]);
         }
@@ -559,11 +559,11 @@ impl Shuffled {
             kind => core.count_keepers(*kind) > 0,
         };
         let may_receive = self.limits.threads == Threads::Allow;
-        if (may_receive || OUTSIDE.iter().any(awaits)) && core.shared().inbox.park() {
+        if (may_receive || OUTSIDE.iter().any(awaits)) && core.executor.shared.inbox.park() {
             core.ask_kernel(Some(self.limits.stall))?;
         }
         let is_dead =
-            !core.has_events() && !core.shared().inbox.is_pending() && !core.has_after_io();
+            !core.has_events() && !core.executor.shared.inbox.is_pending() && !core.has_after_io();
         if is_dead {
             let circles = circles(core).into_iter();
             let circles: String = circles.map(|circle| format!("\n{circle}")).collect();

@@ -77,7 +77,7 @@ pub(super) trait Subscriber: AfterIo + Default {
 #[derive(Default)]
 pub(super) struct AfterIoList {
     list: [OnceCell<Box<dyn AfterIo>>; 3],
-    is_used: Cell<bool>,
+    pub(super) is_used: Cell<bool>,
 }
 
 impl AfterIoList {
@@ -100,12 +100,6 @@ impl AfterIoList {
     /// Notes that something comes after the wait: a subscriber, or the wakes of a hook.
     pub(super) fn note_use(&self) {
         self.is_used.set(true);
-    }
-
-    /// Returns whether the loop has subscribers or a hook.
-    #[inline(always)]
-    pub(super) fn is_used(&self) -> bool {
-        self.is_used.get()
     }
 
     #[inline(never)]

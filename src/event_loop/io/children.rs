@@ -302,7 +302,7 @@ impl AfterIo for Children {
             self.reported.borrow_mut().insert(child.place, ());
         }
         if self.has_pending() {
-            core.shared().inbox.signal();
+            core.executor.shared.inbox.signal();
         }
         Ok(())
     }
@@ -410,7 +410,7 @@ impl Core {
     #[inline]
     fn end_child(&self, child: Rc<ChildState>) {
         let children = self.children();
-        self.log(Area::Process, || {
+        self.executor.probe.log(Area::Process, || {
             format!("{} has exited", child.header.label(self))
         });
         self.unwatch(&child);

@@ -132,7 +132,7 @@ impl Core {
     fn ready_origin(&self, source: &SourceState) -> Origin {
         let header = &source.header;
         let name = || format!("{} ({}) is ready", header.label(self), header.site());
-        self.log(Area::Io, name);
+        self.executor.probe.log(Area::Io, name);
         header.origin()
     }
 

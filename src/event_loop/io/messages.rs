@@ -82,20 +82,9 @@ impl Io {
 
 impl Core {
     /// Delivers what other threads have sent: first the messages, then the async handles.
-    /// Returns `false` if nothing was sent.
     // Rule R121.
-    #[inline(always)]
-    pub(super) fn run_messages(&self) -> bool {
-        // Messages that were taken and not delivered keep the inbox pending.
-        let is_pending = self.io.shared.inbox.unpark();
-        if is_pending {
-            self.run_pending_messages();
-        }
-        is_pending
-    }
-
     #[inline(never)]
-    fn run_pending_messages(&self) {
+    pub(super) fn run_messages(&self) {
         let (inbox, taken) = (&self.io.shared.inbox, &self.io.taken);
         {
             let mut batch = taken.batch.borrow_mut();
@@ -138,7 +127,7 @@ impl Core {
     fn dispatch_message(&self, message: Message) {
         let origin = match &message {
             // Only a watched loop asks for the line, which is a virtual call.
-            Message::JobEnded(job) if self.probe().has(Mode::DISPATCH) => {
+            Message::JobEnded(job) if self.executor.probe.has(Mode::DISPATCH) => {
                 Origin::new(Keeper::Work, job.site())
             }
             _ => Origin::default(),

@@ -6,7 +6,6 @@ use std::io;
 use crate::clock::NEVER;
 use crate::event_loop::MaxWait;
 use crate::event_loop::core::Core;
-use crate::event_loop::wait::Wait;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Mode, Origin};
@@ -30,16 +29,15 @@ impl Core {
     #[inline(always)]
     pub(in crate::event_loop) fn run_poll(&self, wait: MaxWait) -> io::Result<()> {
         // Entries that are queued from now on wait for the next turn.
-        let queue = self.phases.queue(Phase::Poll);
-        if !queue.is_empty() {
-            queue.begin_pass();
+        if self.phases.load(Phase::Poll) != 0 {
+            self.phases.queue(Phase::Poll).begin_pass();
         }
         let mut timeout = self.poll_timeout(wait).unwrap_or(NEVER);
         let mut full_batches = 0;
         loop {
             let reported = self.wait(timeout)?;
             let mut dispatched = 0;
-            let has_after_io = self.io.after_io.is_used();
+            let has_after_io = self.io.after_io.is_used.get();
             if has_after_io {
                 let wait = self.waits.chosen();
                 if !wait.is_some_and(|wait| wait.holds_signals(self)) {
@@ -48,13 +46,15 @@ impl Core {
                 dispatched += self.run_wakes_of_hook();
             }
             // A wake-up counts as progress even if it has no callback (R90).
-            if self.run_messages() {
+            // Messages that were taken and not delivered keep the inbox pending.
+            if self.io.shared.inbox.unpark() {
+                self.run_messages();
                 dispatched += 1;
             }
             if reported > 0 {
                 dispatched += self.run_events();
             }
-            if !queue.is_empty() {
+            if self.phases.load(Phase::Poll) != 0 {
                 dispatched += self.run_poll_queue();
             }
             let mut after_io = 0;
@@ -103,8 +103,8 @@ impl Core {
     #[inline(never)]
     fn rest_of_wait(&self, wait: MaxWait) -> Option<u64> {
         let rest = self.poll_timeout(wait);
-        if let Some(way) = self.waits.chosen().filter(|_| rest != Some(0)) {
-            way.note_quiet();
+        if self.executor.probe.has(Mode::OTHER_WAIT) && rest != Some(0) {
+            self.waits.note_quiet();
         }
         rest
     }
@@ -119,7 +119,9 @@ impl Core {
             return next;
         };
         // A limit is never [`NEVER`], which is a wait without an end.
-        let limit = until.saturating_sub(self.clock().read()).min(NEVER - 1);
+        let limit = until
+            .saturating_sub(self.executor.clock.read())
+            .min(NEVER - 1);
         Some(next.map_or(limit, |next| next.min(limit)))
     }
 
@@ -131,11 +133,14 @@ impl Core {
         if self.has_work_now() {
             return Some(0);
         }
+        if self.phases.load(Phase::Timers) == 0 {
+            return None;
+        }
         let next = self.phases.next_timer()?;
         let now = if next.by_real_clock {
-            self.clock().read()
+            self.executor.clock.read()
         } else {
-            self.clock().now()
+            self.executor.clock.now()
         };
         Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
     }
@@ -151,31 +156,27 @@ impl Core {
             || self.io.shared.inbox.is_pending()
     }
 
-    /// Asks the kernel for events, and waits for them unless `timeout` is zero; [`NEVER`] is a wait
-    /// without an end. Then updates the time. Returns the number of events. An interrupted wait is
-    /// a wait without events.
+    /// Asks for events, and waits for them unless `timeout` is zero; [`NEVER`] is a wait without an
+    /// end. Then updates the time. Returns the number of events. An interrupted wait is a wait
+    /// without events.
     #[inline(always)]
     fn wait(&self, timeout: u64) -> io::Result<usize> {
         if !self.io.events.borrow().is_empty() {
             // A panic left events of the last batch; they come first.
-            self.clock().update();
+            self.executor.clock.update();
             return Ok(self.io.events.borrow().len());
         }
-        match self.next_way() {
-            Some(way) => self.wait_by(way, timeout),
-            None if timeout != 0 && self.io.shared.inbox.park() => {
-                let timeout = (timeout != NEVER).then_some(timeout);
-                self.waiting(timeout, false, |timeout, _| self.ask_kernel(timeout))
+        if self.executor.probe.has(Mode::OTHER_WAIT) {
+            if let Some(way) = self.next_way() {
+                return way.wait(self, timeout);
             }
-            None => self.end_look(self.ask_kernel(Some(0))),
         }
-    }
-
-    // A function of its own, to keep the path of the kernel in registers.
-    #[cold]
-    #[inline(never)]
-    fn wait_by(&self, way: &dyn Wait, timeout: u64) -> io::Result<usize> {
-        way.wait(self, timeout)
+        if timeout != 0 && self.io.shared.inbox.park() {
+            let timeout = (timeout != NEVER).then_some(timeout);
+            self.waiting(timeout, false, |timeout, _| self.ask_kernel(timeout))
+        } else {
+            self.end_look(self.ask_kernel(Some(0)))
+        }
     }
 
     /// Ends a look at the events that are there already, and returns their number. The busy period
@@ -183,12 +184,12 @@ impl Core {
     // It takes the result, not a closure, which would be a call of its own: 11 instructions a turn.
     #[inline(always)]
     pub(crate) fn end_look(&self, looked: io::Result<()>) -> io::Result<usize> {
-        let (now, events) = (self.clock().read(), self.io.event_count());
-        self.clock().set_now(now);
+        let (now, events) = (self.executor.clock.read(), self.io.events.borrow().len());
+        self.executor.clock.set_now(now);
         let busy_since = self.counters.count_look(now, events);
-        if self.probe().has(Mode::WAIT) {
+        if self.executor.probe.has(Mode::WAIT) {
             self.end_busy_watched(busy_since, now);
-            self.probe().begin_busy(now);
+            self.executor.probe.begin_busy(now);
         }
         looked?;
         Ok(events)
@@ -201,52 +202,40 @@ impl Core {
     pub(crate) fn waiting(
         &self,
         mut timeout: Option<u64>,
-        is_paused: bool,
+        mut is_paused: bool,
         wait: impl FnOnce(Option<u64>, u64) -> io::Result<()>,
     ) -> io::Result<usize> {
-        let clock = self.clock();
-        let mut start = clock.read_as(is_paused);
-        let busy_since = self.count_wait(start, is_paused);
-        let is_watched = self.probe().has(Mode::WAIT);
+        let (clock, counters) = (&self.executor.clock, &self.counters);
+        let pace = &self.executor.shared.pace;
+        let mut start = clock.read();
+        let busy_since = counters.begin_wait(start, (!is_paused).then_some(pace));
+        let is_watched = self.executor.probe.has(Mode::WAIT);
+        let mut is_by_another_clock = false;
         if is_watched {
             self.end_busy_watched(busy_since, start);
-            self.probe().begin_wait(start);
+            self.executor.probe.begin_wait(start);
             // The observers have taken time, which is no part of the wait.
             let now = clock.read();
             timeout = timeout.map(|left| left.saturating_sub(now - start));
             start = now;
-            if is_paused != clock.is_paused() {
-                return self.look_by_another_clock(start);
-            }
+            is_by_another_clock = is_paused != clock.is_paused();
         }
-        let waited = wait(timeout, start);
-        self.end_wait(waited, start, is_paused, is_watched)
-    }
-
-    /// Makes no wait, since an observer has paused the clock, or resumed it. The next wait is by
-    /// that clock.
-    #[cold]
-    #[inline(never)]
-    fn look_by_another_clock(&self, start: u64) -> io::Result<usize> {
-        let asked = self.ask_kernel(Some(0));
-        self.end_wait(asked, start, self.clock().is_paused(), true)
-    }
-
-    #[inline(always)]
-    fn end_wait(
-        &self,
-        waited: io::Result<()>,
-        start: u64,
-        is_paused: bool,
-        is_watched: bool,
-    ) -> io::Result<usize> {
-        let clock = self.clock();
-        let (end, events) = (clock.read_as(is_paused), self.io.event_count());
+        let waited = if is_by_another_clock {
+            // An observer has paused the clock, or resumed it. The next wait is by that clock.
+            is_paused = clock.is_paused();
+            self.ask_kernel(Some(0))
+        } else {
+            wait(timeout, start)
+        };
+        let (end, events) = (clock.read(), self.io.events.borrow().len());
         clock.set_now(end);
-        self.count_end_of_wait((start, end), events, is_paused);
+        counters.end_wait(start, end, events, (!is_paused).then_some(pace));
+        if is_paused {
+            self.publish_pace();
+        }
         if is_watched {
-            self.probe().begin_busy(end);
-            self.probe().end_wait(start, end, events);
+            self.executor.probe.begin_busy(end);
+            self.executor.probe.end_wait(start, end, events);
         }
         waited?;
         Ok(events)
@@ -255,7 +244,8 @@ impl Core {
     /// Makes the events of the kernel the batch of this wait. `None` waits without an end.
     #[inline(always)]
     pub(crate) fn ask_kernel(&self, timeout: Option<u64>) -> io::Result<()> {
-        self.counters.count_kernel_poll();
+        let polls = &self.counters.kernel_polls;
+        polls.set(polls.get() + 1);
         let asked = self
             .io
             .poller

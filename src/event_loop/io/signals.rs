@@ -304,7 +304,7 @@ impl AfterIo for Signals {
             }
             let header = &listener.header;
             let name = || format!("{} ({}) is received", header.label(core), header.site());
-            core.log(Area::Signal, name);
+            core.executor.probe.log(Area::Signal, name);
             core.dispatch(Phase::Poll, || header.origin(), || listener.callback.call());
         }
         0

@@ -448,7 +448,7 @@ impl Core {
     #[inline]
     pub(crate) fn add_source(&self, header: Rc<Header>) -> Rc<SourceState> {
         let source = self.io.sources.insert(header);
-        if self.clock().is_paused() {
+        if self.executor.clock.is_paused() {
             source.ask_about_attempts();
         }
         source

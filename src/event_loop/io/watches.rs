@@ -250,7 +250,7 @@ impl AfterIo for Watches {
     fn collect(&self, core: &Core) -> usize {
         if self.read_notices() {
             // The rest is left to the next turn, which does not sleep.
-            core.shared().inbox.signal();
+            core.executor.shared.inbox.signal();
         }
         let mut dispatched = 0;
         while let Some((watch, notice)) = self.next() {

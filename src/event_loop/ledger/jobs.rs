@@ -11,7 +11,7 @@ use crate::executor::registry::TaskState;
 use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job};
-use crate::probe::Area;
+use crate::probe::{Area, Wants};
 use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
@@ -140,7 +140,7 @@ impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
         // A file operation has told its path.
-        if self.is_logged() && purpose.class != Class::Fs {
+        if self.executor.probe.wants(Wants::LOGS) && purpose.class != Class::Fs {
             self.log_job(purpose, "is queued");
         }
         let asked_by = if self.executor.polls_main_future() {
@@ -162,7 +162,7 @@ impl Core {
         purpose: Purpose,
         make: impl FnOnce(JobKey, Id) -> Arc<J>,
     ) -> Arc<J> {
-        if self.is_logged() {
+        if self.executor.probe.wants(Wants::LOGS) {
             self.log_job(purpose, "is queued");
         }
         self.ledger.add(Keeper::Work);
@@ -195,7 +195,7 @@ impl Core {
     /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         let job = self.ledger.jobs.list.borrow_mut().remove(key.0);
-        if self.is_logged() {
+        if self.executor.probe.wants(Wants::LOGS) {
             self.log_job(job.info.purpose, "has ended");
         }
         if !job.is_lost {
@@ -211,7 +211,7 @@ impl Core {
             Class::Fs => Area::Fs,
             Class::Cpu | Class::Dns => Area::Pool,
         };
-        self.log(area, || match purpose.site {
+        self.executor.probe.log(area, || match purpose.site {
             Some(site) => format!("{} ({site}) {what}", purpose.operation),
             None => format!("{} {what}", purpose.operation),
         });

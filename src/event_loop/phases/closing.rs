@@ -16,7 +16,7 @@ use crate::probe::Origin;
 pub(super) struct Closing {
     stacks: RefCell<Stacks>,
     /// Whether a handle may be in the stacks.
-    has_some: Cell<bool>,
+    pub(super) has_some: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -32,11 +32,6 @@ impl Closing {
     pub(crate) fn push(&self, header: Rc<Header>) {
         self.stacks.borrow_mut().waiting.push(header);
         self.has_some.set(true);
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.has_some.get()
     }
 
     /// Returns whether a panic left closes that were not delivered.
@@ -101,7 +96,7 @@ impl Core {
     /// Completes closes, the latest first as libuv does, then runs the entries queued for the
     /// phase.
     pub(in crate::event_loop) fn run_closing(&self) {
-        if !self.phases.closing.is_empty() {
+        if self.phases.closing.has_some.get() {
             self.run_closing_pass();
         }
         self.run_queue(Phase::Closing);

@@ -54,7 +54,7 @@ impl Owner for HookState {
 pub(crate) struct Hooks {
     lists: RefCell<Lists>,
     /// The number of started hooks.
-    len: Cell<usize>,
+    pub(super) len: Cell<usize>,
 }
 
 struct Lists {
@@ -88,17 +88,6 @@ impl Hooks {
             }),
             len: Cell::new(0),
         }
-    }
-
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len.get() == 0
-    }
-
-    /// Returns the number of started hooks.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.len.get()
     }
 
     /// Adds the hook at the front. Returns `false` if it was started already.
@@ -214,12 +203,9 @@ impl Lists {
 impl Core {
     /// Runs idle, prepare or check: the hooks first, then the queued entries (for check, the
     /// immediates).
-    // Inlined down to the checks for emptiness, which are all that most turns need of a phase; the
-    // passes are separate functions.
-    #[inline(always)]
     pub(in crate::event_loop) fn run_hooks(&self, phase: Phase) {
         let hooked = self.phases.hooked(phase);
-        if !hooked.hooks.is_empty() {
+        if hooked.hooks.len.get() != 0 {
             self.run_hook_pass(phase, &hooked.hooks);
         }
         self.run_queue(phase);
@@ -227,7 +213,7 @@ impl Core {
 
     #[inline(never)]
     fn run_hook_pass(&self, phase: Phase, hooks: &Hooks) {
-        self.clock().catch_up();
+        self.executor.clock.catch_up();
         hooks.begin_pass();
         while let Some(hook) = hooks.next() {
             self.dispatch(phase, || hook.header.origin(), || hook.callback.call());

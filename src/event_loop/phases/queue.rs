@@ -81,7 +81,7 @@ pub(crate) struct PhaseQueue {
     /// The number of the first entry that belongs to the next pass.
     pass_end: Cell<usize>,
     /// The number of entries, waiting and in the running pass.
-    len: Cell<usize>,
+    pub(super) len: Cell<usize>,
 }
 
 impl PhaseQueue {
@@ -96,12 +96,6 @@ impl PhaseQueue {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len.get() == 0
-    }
-
-    /// Returns the number of entries, waiting and in the running pass.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.len.get()
     }
 
     /// Returns the number of entries that keep the loop alive.
@@ -275,7 +269,7 @@ impl Core {
 
     #[inline(never)]
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
-        self.clock().catch_up();
+        self.executor.clock.catch_up();
         if self.is_contained() {
             return self.run_queue_contained(phase, queue);
         }

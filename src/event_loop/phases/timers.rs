@@ -15,7 +15,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::{Area, Mode, Origin};
+use crate::probe::{Area, Origin, Wants};
 use crate::site::Site;
 
 /// The state that a timer handle shares with the loop.
@@ -131,7 +131,7 @@ impl Core {
         if referenced {
             self.ledger.add(Keeper::Sleep);
         }
-        if self.is_logged() {
+        if self.executor.probe.wants(Wants::LOGS) {
             self.log_armed(&sleep, deadline);
         }
         let mut timers = self.phases.timers.borrow_mut();
@@ -219,13 +219,13 @@ impl Core {
     /// Arms a timer handle for the cached time plus `timeout`.
     // Rule R50.
     pub(crate) fn arm_timer(&self, timer: &Rc<TimerState>, timeout: u64) {
-        self.arm_timer_at(timer, self.clock().now().saturating_add(timeout));
+        self.arm_timer_at(timer, self.executor.clock.now().saturating_add(timeout));
     }
 
     pub(crate) fn arm_timer_at(&self, timer: &Rc<TimerState>, due: u64) {
         timer.due.set(due);
         let payload = Payload::Timer(timer.clone());
-        if self.is_logged() {
+        if self.executor.probe.wants(Wants::LOGS) {
             self.log_armed(&payload, due);
         }
         let key = self.phases.timers.borrow_mut().insert(due, payload, true);
@@ -241,7 +241,9 @@ impl Core {
             Payload::Timer(timer) => (Keeper::Timer, timer.header.site()),
         };
         let origin = Origin::new(kind, Some(site)).due(due);
-        self.log(Area::Timers, || origin.armed_text(self.clock().read()));
+        self.executor.probe.log(Area::Timers, || {
+            origin.armed_text(self.executor.clock.read())
+        });
     }
 
     /// Removes a timer handle from the heap or the ready list.
@@ -256,29 +258,15 @@ impl Core {
 
 /// The timers phase.
 impl Core {
-    /// Updates the time, since the callbacks of the phases before have taken some, and runs what is
-    /// due. Without timers the clock is read later: before the next user code runs, by
-    /// [`catch_up`](crate::clock::Clock::catch_up).
-    #[inline(always)]
-    pub(in crate::event_loop) fn run_timers(&self) {
-        let is_reported = self.probe().has(Mode::PHASES);
-        if self.phases.timers.borrow().is_empty() && !is_reported {
-            self.clock().leave_behind();
-        } else {
-            self.clock().update();
-            self.run_timer_pass();
-        }
-        self.run_queue(Phase::Timers);
-    }
-
-    /// Fires the timers that are due by the cached time. A timer that becomes due during the pass
+    /// Updates the time, since the callbacks of the phases before have taken some, and fires the
+    /// timers that are due. A timer that becomes due during the pass
     /// waits for the next one.
     // Rule R53.
     #[inline(never)]
-    fn run_timer_pass(&self) {
-        let now = self.clock().now();
+    pub(in crate::event_loop) fn run_timers(&self) {
+        let now = self.executor.clock.update();
         let collected = |deadline: u64, payload: &Payload, referenced| {
-            self.counters.note_lateness(now.saturating_sub(deadline));
+            self.counters.lateness.record(now.saturating_sub(deadline));
             self.count_timer(payload, referenced, false);
         };
         self.phases.timers.borrow_mut().collect_due(now, collected);
@@ -292,6 +280,9 @@ impl Core {
                 Some((_, Payload::Timer(timer))) => self.fire_timer(&timer),
                 None => break,
             }
+        }
+        if self.phases.timers_queue.len.get() != 0 {
+            self.run_queue(Phase::Timers);
         }
     }
 

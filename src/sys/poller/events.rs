@@ -52,13 +52,13 @@ impl Events {
 
     /// Forgets the events.
     pub(crate) fn clear(&mut self) {
-        self.list.clear();
-        self.next.set(0);
+        self.emptied();
     }
 
     /// Forgets the events, and returns the list for those of the next wait.
     pub(in crate::sys) fn emptied(&mut self) -> &mut Vec<Reported> {
-        self.clear();
+        self.list.clear();
+        self.next.set(0);
         &mut self.list
     }
 

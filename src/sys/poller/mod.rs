@@ -262,10 +262,10 @@ impl Maker {
     /// poller.
     #[inline]
     pub(super) fn check(&self) -> io::Result<()> {
-        if self.is_parent() {
-            Err(inherited())
-        } else {
+        if self.generation.get() == fork::generation() {
             Ok(())
+        } else {
+            Err(inherited())
         }
     }
 

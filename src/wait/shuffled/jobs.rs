@@ -67,7 +67,7 @@ impl Shuffled {
 
 /// Runs a job while this loop is not the current one, and returns the messages that it sends.
 fn run_job_outside(core: &Core, job: Arc<dyn Job>) -> Vec<Message> {
-    let inbox = &core.shared().inbox;
+    let inbox = &core.executor.shared.inbox;
     let was_pending = inbox.is_pending();
     let mut earlier = Vec::new();
     inbox.take(&mut earlier);
@@ -96,7 +96,7 @@ impl Shuffled {
 pub(super) fn send_again(core: &Core, messages: Vec<Message>) {
     for message in messages {
         // The loop is running, so its inbox is open.
-        let sent = core.shared().inbox.push(message);
+        let sent = core.executor.shared.inbox.push(message);
         debug_assert!(sent.is_ok(), "the inbox of a running loop is open");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn network(core: &Core) -> Option<&RefCell<Wire>> {
 pub(crate) fn with_wire<R>(core: &Core, f: impl FnOnce(&mut Wire) -> R) -> R {
     let wire = network(core);
     let mut wire = wire.expect("the loop has a network in memory").borrow_mut();
-    wire.set_now(core.clock().read());
+    wire.set_now(core.executor.clock.read());
     f(&mut wire)
 }
 
@@ -39,7 +39,7 @@ impl Shuffled {
     /// Delivers the packets that have arrived, and returns the readiness that has changed.
     pub(super) fn take_simulated(&self, core: &Core) -> Vec<Event> {
         let mut wire = self.wire.borrow_mut();
-        wire.set_now(core.clock().read());
+        wire.set_now(core.executor.clock.read());
         wire.deliver_arrived();
         wire.take_events()
     }

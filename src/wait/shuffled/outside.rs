@@ -64,13 +64,13 @@ impl Shuffled {
 ///
 /// If one has.
 pub(super) fn refuse_foreign_senders(core: &Core) {
-    let sender = core.shared().foreign_senders.first();
+    let sender = core.executor.shared.foreign_senders.first();
     assert!(sender.is_none(), "{}", refusal(sender));
 }
 
 /// Returns what a run that has ended says of other threads that have sent something.
 pub(crate) fn refused_sender(core: &Core) -> Option<String> {
-    let sender = core.shared().foreign_senders.first();
+    let sender = core.executor.shared.foreign_senders.first();
     sender.map(|_| refusal(sender))
 }
 

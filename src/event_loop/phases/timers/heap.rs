@@ -33,9 +33,9 @@ const LARGE: usize = 1 << 16;
 /// `P` is what an entry carries. Its default value, which must own nothing, stands in the slots
 /// that carry nothing.
 pub(crate) struct TimerHeap<P> {
-    heap: Vec<Entry>,
+    pub(in crate::event_loop::phases) heap: Vec<Entry>,
     /// The entries of the current pass, in order. One that was removed from its slot stays here.
-    ready: Vec<Entry>,
+    pub(in crate::event_loop::phases) ready: Vec<Entry>,
     /// The number of ready entries that the pass has taken.
     taken: usize,
     /// The first slot is never used, so that no key is zero.
@@ -48,7 +48,7 @@ pub(crate) struct TimerHeap<P> {
 /// Deadline, number of the insertion and slot, from the upper bits to the lower: one comparison of
 /// integers compares all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
+pub(in crate::event_loop::phases) struct Entry(u128);
 
 struct Slot<P> {
     /// The position in the heap, [`READY`] or [`FIRED`]; the next free slot or zero if this one is
@@ -90,12 +90,6 @@ impl Entry {
     }
 }
 
-impl TimerKey {
-    fn slot(self) -> usize {
-        self.0.get() as usize
-    }
-}
-
 impl<P: Default> TimerHeap<P> {
     pub(crate) const fn new() -> Self {
         Self {
@@ -108,28 +102,28 @@ impl<P: Default> TimerHeap<P> {
         }
     }
 
-    /// Returns whether no entry is in the heap and no pass is under way.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.heap.is_empty() && self.ready.is_empty()
-    }
-
     /// Adds an entry with a mark, behind the entries of equal deadline.
     #[inline(always)]
     pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {
-        let key = self.occupy(payload, mark);
+        let free = NonZeroU32::new(self.free).unwrap_or_else(|| self.add());
+        let slot = &mut self.slots[free.get() as usize];
+        // The position is set when the entry is pushed.
+        self.free = slot.position;
+        slot.mark = mark;
+        // The default value that stood here owns nothing.
+        mem::forget(mem::replace(&mut slot.payload, payload));
         if self.next_sequence == u32::MAX {
             self.renumber();
         }
-        let entry = Entry::new(deadline, self.next_sequence, key.0.get());
+        let entry = Entry::new(deadline, self.next_sequence, free.get());
         self.next_sequence += 1;
         self.push(entry);
-        key
+        TimerKey(free)
     }
 
     /// Removes an entry and frees its slot. Returns `None` if it has fired.
     pub(crate) fn remove(&mut self, key: TimerKey) -> Option<Removed<P>> {
-        let slot = &mut self.slots[key.slot()];
+        let slot = &mut self.slots[key.0.get() as usize];
         let position = mem::replace(&mut slot.position, self.free);
         self.free = key.0.get();
         if position == FIRED {
@@ -152,14 +146,14 @@ impl<P: Default> TimerHeap<P> {
 
     /// Returns the payload of an entry that has not fired.
     pub(crate) fn get_mut(&mut self, key: TimerKey) -> Option<&mut P> {
-        let slot = &mut self.slots[key.slot()];
+        let slot = &mut self.slots[key.0.get() as usize];
         (slot.position != FIRED).then_some(&mut slot.payload)
     }
 
     /// Sets the mark of an entry. Returns `true` if that was a change and the entry is in the heap,
     /// neither ready nor fired.
     pub(crate) fn set_mark(&mut self, key: TimerKey, mark: bool) -> bool {
-        let slot = &mut self.slots[key.slot()];
+        let slot = &mut self.slots[key.0.get() as usize];
         mem::replace(&mut slot.mark, mark) != mark && slot.position < FIRED
     }
 
@@ -290,18 +284,6 @@ impl<P: Default> TimerHeap<P> {
             payloads.push(payload);
         }
         payloads
-    }
-
-    /// Puts a new entry into a free slot. Its position is set when it is pushed.
-    #[inline(always)]
-    fn occupy(&mut self, payload: P, mark: bool) -> TimerKey {
-        let free = NonZeroU32::new(self.free).unwrap_or_else(|| self.add());
-        let slot = &mut self.slots[free.get() as usize];
-        self.free = slot.position;
-        slot.mark = mark;
-        // The default value that stood here owns nothing.
-        mem::forget(mem::replace(&mut slot.payload, payload));
-        TimerKey(free)
     }
 
     /// Adds a slot, which is the only free one, and returns its number.
