@@ -66,7 +66,9 @@ pub use place::{Conn, Packets};
 #[cfg(feature = "fs")]
 pub use send_file::SendFile;
 pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
-pub use udp::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, UdpOptions, UdpSocket};
+pub use udp::{
+    Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, Segments, UdpOptions, UdpSocket,
+};
 #[cfg(unix)]
 pub use unix::{PeerCredentials, SocketName, UnixDatagram, UnixListener, UnixStream};
 

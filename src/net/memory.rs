@@ -254,9 +254,8 @@ impl Memory {
             match self.receive(room, false) {
                 Ok((count, length, from)) => {
                     *head = Head {
-                        address: Address::new(from),
-                        length: count,
                         truncated: count < length,
+                        ..Head::new(Address::new(from), count)
                     }
                 }
                 Err(error) if index == 0 => return Err(error),
@@ -267,13 +266,13 @@ impl Memory {
     }
 
     /// Sends these datagrams up to the first that fails. An error concerns the first.
-    pub(super) fn send_many(&self, rooms: &Rooms, range: Range<usize>) -> io::Result<usize> {
+    pub(super) fn send_many(&self, rooms: &mut Rooms, range: Range<usize>) -> io::Result<usize> {
         let count = range.len();
-        for (index, (head, room)) in rooms.iter(range).enumerate() {
-            match self.send(&room[..head.length], head.address.get()) {
-                Ok(_) => {}
-                Err(error) if index == 0 => return Err(error),
-                Err(_) => return Ok(index),
+        for (done, index) in range.enumerate() {
+            match rooms.send_each(index, |bytes, to| self.send(bytes, to.get())) {
+                Ok(()) => {}
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
             }
         }
         Ok(count)

@@ -6,6 +6,6 @@ mod peek;
 mod settings;
 mod socket;
 
-pub use batch::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut};
+pub use batch::{Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, Segments};
 pub use options::UdpOptions;
 pub use socket::UdpSocket;

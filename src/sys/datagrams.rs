@@ -5,6 +5,7 @@
 )]
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 
 // `--cfg phaseloop_portable_poller` selects the portable code on Linux, to test it there.
@@ -31,7 +32,7 @@ use one_by_one as platform;
 
 mod single;
 
-pub(crate) use platform::Address;
+pub(crate) use platform::{Address, gro, set_gro};
 pub(crate) use single::{peek, peek_from, recv, recv_from};
 
 /// The metadata of a datagram.
@@ -43,6 +44,31 @@ pub(crate) struct Head {
     pub(crate) length: usize,
     /// Whether the datagram was longer than its buffer and was truncated.
     pub(crate) truncated: bool,
+    /// The length of each of the datagrams in the buffer, of which the last may be shorter; 0:
+    /// there is one.
+    pub(crate) segment: u16,
+}
+
+impl Head {
+    /// Describes one datagram.
+    #[inline]
+    pub(crate) fn new(address: Address, length: usize) -> Self {
+        Self {
+            address,
+            length,
+            truncated: false,
+            segment: 0,
+        }
+    }
+
+    /// The length of the datagrams in the buffer. The last may be shorter.
+    #[inline]
+    pub(crate) fn segment_size(&self) -> usize {
+        match self.segment {
+            0 => self.length,
+            size => self.length.min(size.into()),
+        }
+    }
 }
 
 /// Buffers of one size for a fixed number of datagrams, each with a [`Head`]. Nothing moves or
@@ -67,11 +93,7 @@ impl Rooms {
     pub(crate) fn new(count: usize, size: usize) -> Self {
         let bytes = count.saturating_mul(stride(size));
         assert!(bytes <= isize::MAX as usize, "no batch is that large");
-        let head = Head {
-            address: Address::NONE,
-            length: 0,
-            truncated: false,
-        };
+        let head = Head::new(Address::NONE, 0);
         let (mut heads, mut bytes) = (vec![head; count], vec![0; bytes]);
         let calls = platform::Calls::new(&mut heads, &mut bytes, size);
         Self {
@@ -110,6 +132,33 @@ impl Rooms {
     pub(crate) fn get_mut(&mut self, index: usize) -> (&mut Head, &mut [u8]) {
         let room = &mut self.bytes[index * stride(self.size)..][..self.size];
         (&mut self.heads[index], room)
+    }
+
+    /// Sends the datagrams of one buffer, one by one. Those that were sent leave the buffer.
+    ///
+    /// # Errors
+    ///
+    /// The error of `send` for the first that is left.
+    pub(crate) fn send_each(
+        &mut self,
+        index: usize,
+        mut send: impl FnMut(&[u8], &Address) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let (head, room) = self.get_mut(index);
+        let size = head.segment_size();
+        let mut done = 0;
+        loop {
+            let end = head.length.min(done + size);
+            if let Err(error) = send(&room[done..end], &head.address) {
+                room.copy_within(done..head.length, 0);
+                head.length -= done;
+                return Err(error);
+            }
+            done = end;
+            if done == head.length {
+                return Ok(());
+            }
+        }
     }
 
     /// Copies one datagram over another.

@@ -1,7 +1,9 @@
 //! QUIC on a loop: [`OnLoop`] is the runtime of a [`quinn::Endpoint`].
 //!
 //! quinn asks for `Send` everywhere, and nothing here leaves the thread of the loop: [`Local`] is
-//! the whole answer. The socket is quinn's own; a [`Source`] waits for it.
+//! the whole answer. The socket is quinn's own; a [`Source`] waits for it. quinn's calls segment by
+//! the kernel (GSO and GRO), and carry the marks of congestion, which a `net::Batch` does not: so they
+//! are used here, and a protocol without such marks has `Batch::push_segments`.
 //!
 //! An endpoint and its connections belong to the thread of the loop. On another thread they panic.
 

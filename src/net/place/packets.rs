@@ -159,6 +159,15 @@ impl Packets {
         either!(&self.0, socket => socket.broadcast(), _memory => Ok(false))
     }
 
+    /// Sets whether the kernel may join datagrams. In memory they come one by one.
+    pub(in crate::net) fn set_gro(&self, on: bool) -> io::Result<()> {
+        either!(&self.0, socket => sys::datagrams::set_gro(socket, on), _memory => Ok(()))
+    }
+
+    pub(in crate::net) fn gro(&self) -> io::Result<bool> {
+        either!(&self.0, socket => sys::datagrams::gro(socket), _memory => Ok(false))
+    }
+
     pub(in crate::net) fn ttl_v4(&self) -> io::Result<u32> {
         either!(&self.0, socket => socket.ttl(), memory => memory.get(|options| options.ttl))
     }

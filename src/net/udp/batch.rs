@@ -1,5 +1,6 @@
 //! Datagrams in batches.
 
+mod segments;
 mod socket;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::net::SocketAddr;
 use crate::error::OsError;
 use crate::net::place::{Packets, either};
 use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
+pub use segments::Segments;
 
 /// Datagrams that are received or sent together, with one system call for many on Linux.
 ///
@@ -170,7 +172,7 @@ impl Batch {
     /// # }
     /// ```
     pub fn push(&mut self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
-        self.add(bytes, Address::new(to))
+        self.add(bytes, Address::new(to)).map(drop)
     }
 
     /// Adds a datagram for the peer of a [connected](crate::net::UdpSocket::connect) socket.
@@ -179,7 +181,7 @@ impl Batch {
     ///
     /// The errors of [`push`](Self::push).
     pub fn push_to_peer(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.add(bytes, Address::NONE)
+        self.add(bytes, Address::NONE).map(drop)
     }
 
     /// Adds a datagram for the sender of another one. It is [`push`](Self::push) without decoding
@@ -212,11 +214,11 @@ impl Batch {
     /// ```
     #[inline]
     pub fn push_reply(&mut self, to: &Datagram<'_>, bytes: &[u8]) -> io::Result<()> {
-        self.add(bytes, to.head.address)
+        self.add(bytes, to.head.address).map(drop)
     }
 
     #[inline]
-    fn add(&mut self, bytes: &[u8], address: Address) -> io::Result<()> {
+    fn add(&mut self, bytes: &[u8], address: Address) -> io::Result<&mut Head> {
         if bytes.len() > self.datagram_size() {
             return Err(too_long(bytes.len(), self.datagram_size()));
         }
@@ -226,13 +228,9 @@ impl Batch {
         self.has_failed = false;
         let (head, room) = self.rooms.get_mut(self.end);
         room[..bytes.len()].copy_from_slice(bytes);
-        *head = Head {
-            address,
-            length: bytes.len(),
-            truncated: false,
-        };
+        *head = Head::new(address, bytes.len());
         self.end += 1;
-        Ok(())
+        Ok(head)
     }
 
     /// Moves the datagrams to the front if there is room before them.
@@ -284,7 +282,7 @@ impl Batch {
         let sent = either!(
             &socket.0,
             socket => self.rooms.send(socket, all),
-            memory => memory.send_many(&self.rooms, all),
+            memory => memory.send_many(&mut self.rooms, all),
         );
         match sent {
             Ok(sent) => {
@@ -453,7 +451,8 @@ impl DatagramMut<'_> {
         self.room
     }
 
-    /// Sets the length of the datagram. It no longer counts as truncated.
+    /// Sets the length of the datagram, or of all [segments](Datagram::segments). It no longer
+    /// counts as truncated.
     ///
     /// # Panics
     ///
@@ -466,7 +465,7 @@ impl DatagramMut<'_> {
         self.head.truncated = false;
     }
 
-    /// Replaces the content.
+    /// Replaces the content by one datagram.
     ///
     /// # Errors
     ///
@@ -478,6 +477,7 @@ impl DatagramMut<'_> {
         room.ok_or_else(|| too_long(bytes.len(), size))?
             .copy_from_slice(bytes);
         self.set_len(bytes.len());
+        self.head.segment = 0;
         Ok(())
     }
 

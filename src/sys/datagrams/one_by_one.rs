@@ -53,20 +53,31 @@ impl Rooms {
     /// Sends as many of these datagrams as the kernel accepts. An error concerns the first.
     pub(crate) fn send(&mut self, socket: &UdpSocket, range: Range<usize>) -> io::Result<usize> {
         let count = range.len();
-        for (index, (head, room)) in self.iter(range).enumerate() {
-            let bytes = &room[..head.length];
-            let sent = match head.address.get() {
+        for (done, index) in range.enumerate() {
+            let sent = self.send_each(index, |bytes, address| match address.get() {
                 Some(address) => socket.send_to(bytes, address),
                 None => socket.send(bytes),
-            };
+            });
             match sent {
-                Ok(_) => {}
-                Err(error) if index == 0 => return Err(error),
-                Err(_) => return Ok(index),
+                Ok(()) => {}
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
             }
         }
         Ok(count)
     }
+}
+
+/// The platform delivers datagrams one by one.
+pub(crate) fn set_gro(_: &UdpSocket, on: bool) -> io::Result<()> {
+    match on {
+        true => Err(io::ErrorKind::Unsupported.into()),
+        false => Ok(()),
+    }
+}
+
+pub(crate) fn gro(_: &UdpSocket) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Receives one datagram with these flags. What does not fit into `room` is cut.
@@ -90,5 +101,6 @@ pub(super) fn receive_one(socket: &UdpSocket, room: &mut [u8], flags: i32) -> io
         // Wine reports no length of a datagram that it has cut.
         length: if truncated { size } else { length },
         truncated,
+        segment: 0,
     })
 }
