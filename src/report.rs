@@ -12,6 +12,7 @@ use self::waits::{PHASES, State, Wait, Waits, Who, short_name, waits};
 use crate::event_loop::core::Core;
 use crate::event_loop::extension::{Due, Waiting};
 use crate::keeper::Keeper;
+use crate::site::Site;
 use crate::task_info::Info;
 
 /// More identical lines than this collapse into one with a count.
@@ -147,7 +148,34 @@ fn add_counted(core: &Core, lines: &mut Lines) {
     }
 }
 
+/// Describes what is pending when a run ends: the main future and the oldest tasks, each with its
+/// line and what it waits for, as far as that is known, and the circles of waits.
+pub(crate) fn pending(core: &Core, main: Site) -> Box<str> {
+    const MOST: usize = 8;
+    let waits = waits(core);
+    let mut text = format!("the main future ({main}){}", waits.known_wait(Who::Main));
+    for (place, task) in waits.tasks.iter().enumerate().take(MOST) {
+        let wait = waits.known_wait(Who::Task(place));
+        text += &format!(", {}{wait}", task.info);
+    }
+    if waits.tasks.len() > MOST {
+        text += &format!(" and {} more tasks", waits.tasks.len() - MOST);
+    }
+    for circle in waits.circles() {
+        text += &format!(". {circle}");
+    }
+    text.into()
+}
+
 impl Waits {
+    /// Returns what a task waits for as text that follows its name, if it is known.
+    fn known_wait(&self, who: Who) -> String {
+        match self.state(who) {
+            State::WaitsFor(_) => format!(" that {}", self.state_texts(who).0),
+            _ => String::new(),
+        }
+    }
+
     /// Returns what a report says of a wait that it does not know.
     fn something_else(&self) -> String {
         let of_runtime = self.runtime.map(|name| format!("something of {name}, or "));

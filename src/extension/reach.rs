@@ -20,6 +20,7 @@ use crate::metrics::Utilization;
 use crate::phase_order::Phase;
 use crate::probe::{Area, Mode, Origin, Wants};
 use crate::raw::call::Call;
+use crate::report;
 use crate::runtime::block_on;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::runtime::remote::Remote;
@@ -243,7 +244,7 @@ impl Loop {
 
     /// Names the main future and the tasks that are pending.
     pub fn describe_pending(&self, main: Site) -> Box<str> {
-        block_on::describe_pending(main, &self.0)
+        report::pending(&self.0, main)
     }
 }
 

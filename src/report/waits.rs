@@ -8,7 +8,6 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-pub(crate) use self::circles::circles;
 use self::locks::{LockState, relate_locks};
 use self::named::named_waits;
 use crate::clock::NEVER;

@@ -15,7 +15,7 @@ use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::raw::call::Call;
 use crate::raw::stack_poll;
-use crate::report::waits::circles;
+use crate::report;
 use crate::site::Site;
 
 /// Wakes the main future.
@@ -120,7 +120,7 @@ impl EventLoop {
                 panic!("waiting for events failed: {error}");
             }
             // Here, since the main future is dropped next, and its waits with it.
-            (!is_done()).then(|| describe_pending(site, core))
+            (!is_done()).then(|| report::pending(core, site))
         });
         output.ok_or_else(|| {
             let pending = pending.unwrap_or_default();
@@ -179,24 +179,6 @@ pub(crate) fn with_main_future<F: Future, R>(
         .executor
         .with_main_future(site, &waker, &mut poll_main, run);
     (output, result)
-}
-
-/// Describes what was pending when a run ended: the main future with its line, the oldest tasks,
-/// and the circles of waits.
-pub(crate) fn describe_pending(main: Site, core: &Core) -> Box<str> {
-    const MOST: usize = 8;
-    let tasks = core.task_list();
-    let mut text = format!("the main future ({main})");
-    for task in tasks.iter().take(MOST) {
-        text += &format!(", {task}");
-    }
-    if tasks.len() > MOST {
-        text += &format!(" and {} more tasks", tasks.len() - MOST);
-    }
-    for circle in circles(core) {
-        text += &format!(". {circle}");
-    }
-    text.into()
 }
 
 impl Core {

@@ -31,7 +31,7 @@ use crate::executor::message::Message;
 use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::pool::{Class, Job, Pool};
-use crate::report::waits::circles;
+use crate::report::waits::waits;
 use crate::site::Site;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
 use crate::wait::peers::Peers;
@@ -565,7 +565,7 @@ impl Shuffled {
         let is_dead =
             !core.has_events() && !core.executor.shared.inbox.is_pending() && !core.has_after_io();
         if is_dead {
-            let circles = circles(core).into_iter();
+            let circles = waits(core).circles().into_iter();
             let circles: String = circles.map(|circle| format!("\n{circle}")).collect();
             panic!("{DEAD_END}{circles}");
         }

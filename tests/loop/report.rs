@@ -409,6 +409,23 @@ fn a_run_that_ran_dry_names_what_was_pending() {
 }
 
 #[test]
+fn a_run_that_ran_dry_says_what_each_waits_for() {
+    let line = line!() + 2;
+    let error = run(async {
+        let (_sender, receiver) = phaseloop::sync::oneshot::channel::<()>();
+        let task = task::Builder::new().name("waits").spawn(receiver);
+        task.await.unwrap().unwrap();
+    });
+    let text = error.unwrap_err().to_string();
+    assert!(
+        text.contains("that waits for task 1 \"waits\", task 1"),
+        "{text}"
+    );
+    let channel = format!("that waits for oneshot channel ({}:{line}:", file!());
+    assert!(text.contains(&channel), "{text}");
+}
+
+#[test]
 fn of_many_pending_tasks_the_oldest_are_named() {
     let error = run(async {
         for _ in 0..100 {

@@ -3,13 +3,6 @@
 use std::fmt::Write as _;
 
 use super::{State, Wait, Waits, Who};
-use crate::event_loop::core::Core;
-
-/// Returns a line for each circle of waits. It runs no user code.
-#[inline]
-pub(crate) fn circles(core: &Core) -> Vec<String> {
-    super::waits(core).circles()
-}
 
 impl Waits {
     /// Returns a line for each circle of waits.
