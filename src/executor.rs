@@ -187,6 +187,22 @@ impl Executor {
         self.lanes.push_tick(tick);
     }
 
+    /// Returns the number of microtasks that were queued so far.
+    pub(crate) fn microtasks_queued(&self) -> usize {
+        self.lanes.queued()
+    }
+
+    /// Calls `wake`, and runs the one microtask that it has queued at once, inside of the caller.
+    pub(crate) fn run_in_place(&self, wake: impl FnOnce()) {
+        let queued = self.lanes.queued();
+        wake();
+        match self.lanes.take_queued_since(queued) {
+            Some(Microtask::Task(runnable)) => self.run_inside(|| self.run_task(runnable)),
+            Some(Microtask::Call(call)) => call.call(),
+            None => {}
+        }
+    }
+
     /// Queues a closure as a microtask.
     #[inline]
     pub(crate) fn push_microtask(&self, call: Call) {

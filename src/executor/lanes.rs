@@ -188,6 +188,27 @@ impl<R> Lanes<R> {
         }
     }
 
+    /// Returns the number of microtasks that were queued so far. One that waits in the front moves
+    /// into the ring, and counts.
+    pub(crate) fn queued(&self) -> usize {
+        if let Some(task) = self.front.take() {
+            self.push_first(task);
+            self.content.set(Content::Any);
+        }
+        self.microtasks.next()
+    }
+
+    /// Takes the youngest microtask, if it was queued when the number was `queued`.
+    pub(crate) fn take_queued_since(&self, queued: usize) -> Option<Microtask<R>> {
+        if self.queued() != queued.wrapping_add(1) {
+            return None;
+        }
+        match self.microtasks.pop_last()? {
+            Some(task) => Some(Microtask::Task(task)),
+            None => self.calls.pop_last().map(Microtask::Call),
+        }
+    }
+
     /// Returns the number of ticks and closures that were taken out.
     pub(crate) fn calls_taken(&self) -> u64 {
         self.ticks.popped() + self.calls.popped()
@@ -292,6 +313,28 @@ mod tests {
         assert!(!lanes.is_empty());
         assert_eq!(microtasks(&lanes), ["a", "call", "call", "b", "call"]);
         assert!(lanes.is_empty());
+    }
+
+    #[test]
+    fn what_was_queued_last_can_be_taken_before_its_turn() {
+        let lanes = Lanes::new();
+        assert!(lanes.try_push_task("front").is_ok());
+        let queued = lanes.queued();
+        lanes.push_task("last");
+        assert!(matches!(
+            lanes.take_queued_since(queued),
+            Some(Microtask::Task("last"))
+        ));
+        assert!(lanes.take_queued_since(queued).is_none());
+        lanes.push_call(call());
+        assert!(matches!(
+            lanes.take_queued_since(queued),
+            Some(Microtask::Call(_))
+        ));
+        lanes.push_call(call());
+        lanes.push_task("second");
+        assert!(lanes.take_queued_since(queued).is_none(), "two were queued");
+        assert_eq!(microtasks(&lanes), ["front", "call", "second"]);
     }
 
     #[test]

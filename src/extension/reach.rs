@@ -261,6 +261,16 @@ impl Loop {
         self.0.push_microtask(microtask, None);
     }
 
+    /// Returns the number of microtasks that were queued so far. Only its changes mean something.
+    pub fn microtasks_queued(&self) -> usize {
+        self.0.executor.microtasks_queued()
+    }
+
+    /// Calls `wake`, and runs the one microtask that it has queued at once, inside of the caller.
+    pub fn run_in_place(&self, wake: impl FnOnce()) {
+        self.0.executor.run_in_place(wake);
+    }
+
     /// Queues a closure that polls again what has woken itself, and is no task: as a microtask, or
     /// for the next poll phase if the self-wakes of this drain are used up.
     pub fn poll_again(&self, poll: Call) {

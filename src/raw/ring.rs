@@ -148,6 +148,19 @@ impl<T> Ring<T> {
         Some(unsafe { self.buffer.get().add(place).read().assume_init() })
     }
 
+    /// Removes the youngest value.
+    pub(crate) fn pop_last(&self) -> Option<T> {
+        if self.rest() == 0 {
+            return None;
+        }
+        let last = self.tail.get().wrapping_sub(1);
+        self.tail.set(last);
+        let place = last & self.mask.get();
+        // SAFETY: the place is between head and the tail of before, so it holds a value; the tail
+        // has moved before it, so it is read once.
+        Some(unsafe { self.buffer.get().add(place).read().assume_init() })
+    }
+
     /// Releases the memory of a burst: an empty ring with more than `kept` places is shrunk.
     /// Returns whether it was.
     #[inline(always)]

@@ -179,6 +179,30 @@ const CONFINED_IN_NODE: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
+/// What may appear in some files of the crate for JavaScript only.
+const CONFINED_IN_JS: &[(&str, &[&str], &str)] = &[
+    (
+        "unsafe ",
+        &["engine.rs", "engine/"],
+        "unsafe code lives beside the engine",
+    ),
+    (
+        "rquickjs::",
+        &["engine.rs", "engine/"],
+        "one module knows the engine",
+    ),
+    (
+        "Instant::now",
+        &["engine.rs", "natives/system.rs"],
+        "limits of time and `hrtime` read the clock",
+    ),
+    (
+        "thread_local!",
+        &["engine/hook.rs"],
+        "one thread-local says whether a job was a mark",
+    ),
+];
+
 #[test]
 fn modules_name_only_lower_layers() {
     let mut faults = String::new();
@@ -206,8 +230,12 @@ fn modules_name_only_lower_layers() {
 #[test]
 fn confined_words_stay_where_they_belong() {
     let mut faults = String::new();
-    let loop_and_node = [(sources(), CONFINED), (node_sources(), CONFINED_IN_NODE)];
-    for (path, text, confined) in loop_and_node.into_iter().flat_map(|(files, confined)| {
+    let crates = [
+        (sources(), CONFINED),
+        (node_sources(), CONFINED_IN_NODE),
+        (js_sources(), CONFINED_IN_JS),
+    ];
+    for (path, text, confined) in crates.into_iter().flat_map(|(files, confined)| {
         let files = files.into_iter();
         files.map(move |(path, text)| (path, text, confined))
     }) {
@@ -364,7 +392,8 @@ fn fields_of(path: &str, name: &str) -> String {
 
 #[test]
 fn files_can_be_read_in_one_sitting() {
-    for (path, text) in sources().into_iter().chain(node_sources()) {
+    let files = sources().into_iter().chain(node_sources());
+    for (path, text) in files.chain(js_sources()) {
         let lines = text.lines().count();
         assert!(lines <= LONGEST_FILE, "{path} has {lines} lines; split it");
     }
@@ -398,6 +427,13 @@ fn the_checks_see_what_they_should() {
 pub(crate) fn sources() -> BTreeMap<String, String> {
     let found = files_under(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     assert!(found.len() > 30, "the walk has missed something");
+    found
+}
+
+/// All files of the crate for JavaScript, by their path in its `src`.
+pub(crate) fn js_sources() -> BTreeMap<String, String> {
+    let found = files_under(&Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/js/src"));
+    assert!(found.len() > 10, "the walk has missed something");
     found
 }
 

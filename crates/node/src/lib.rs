@@ -68,6 +68,8 @@ pub mod fetch;
 pub mod fs;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
+#[doc(hidden)]
+pub mod host;
 pub mod http;
 #[cfg(feature = "tls")]
 pub mod https;

@@ -84,6 +84,8 @@ enum Reaction<T> {
     Call(Box<dyn FnOnce(Result<T, Reason>)>),
     /// A task waits; its waker is in the list of waits.
     Wake(WaitKey),
+    /// Calls the closure inside of what settles the promise.
+    Now(Box<dyn FnOnce(Result<T, Reason>)>),
 }
 
 /// A pending promise owns the closures that wait for it, which may own further promises. A long
@@ -148,7 +150,7 @@ impl<T> PromiseState<T> {
         if let State::Pending(reactions) = &mut *self.state.borrow_mut() {
             let is_it = |reaction: &Reaction<T>| match reaction {
                 Reaction::Wake(other) => *other == wait,
-                Reaction::Call(_) => false,
+                Reaction::Call(_) | Reaction::Now(_) => false,
             };
             // The search begins at the end: the task that began last often stops first.
             if let Some(place) = reactions.iter().rposition(is_it) {
@@ -294,6 +296,15 @@ impl<T: Clone + 'static> Promise<T> {
         self.react_in(context, f);
     }
 
+    /// Calls `f` with the result inside of what settles the promise; at once if it is settled.
+    pub(super) fn on_settled(&self, f: impl FnOnce(Result<T, Reason>) + 'static) {
+        self.set_handled();
+        match self.result() {
+            Some(settled) => f(settled),
+            None => self.0.add(Reaction::Now(Box::new(f))),
+        }
+    }
+
     fn react_in(&self, context: Option<Capture>, f: impl FnOnce(Result<T, Reason>) + 'static) {
         self.set_handled();
         let Some(context) = context else {
@@ -341,6 +352,7 @@ impl<T: Clone + 'static> Promise<T> {
                     let result = result.clone();
                     self.queue(move || f(result));
                 }
+                Reaction::Now(f) => f(result.clone()),
                 Reaction::Wake(wait) => {
                     if let Some(waker) = self.0.node.waits.take_waker(wait) {
                         waker.wake();

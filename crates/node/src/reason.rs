@@ -251,7 +251,7 @@ impl Thrown {
         }))
     }
 
-    fn into_reason(mut self) -> Reason {
+    pub(super) fn into_reason(mut self) -> Reason {
         match self.reason.get_mut() {
             Some(reason) => reason.clone(),
             None => Reason::new(std::mem::take(&mut self.text)),

@@ -1,0 +1,80 @@
+//! What an engine keeps for the modules that are bound.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use phaseloop_node::host::Rejection;
+use phaseloop_node::process::Listener;
+use phaseloop_node::{Immediate, Timeout};
+
+use crate::engine::Held;
+
+/// The settings of the program that an engine runs.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: Option<Vec<(String, String)>>,
+    pub(crate) root: PathBuf,
+    pub(crate) modules: crate::Modules,
+    pub(crate) files: crate::Files,
+}
+
+/// The state of an engine. Numbers are never used again.
+#[derive(Default)]
+pub(crate) struct Data {
+    pub(crate) settings: Settings,
+    /// The functions of the prelude that Rust calls.
+    pub(crate) internal: OnceCell<Held>,
+    pub(crate) timers: RefCell<HashMap<u64, Timer>>,
+    pub(crate) immediates: RefCell<HashMap<u64, Immediate>>,
+    /// The listeners of the process, by event.
+    pub(crate) listeners: RefCell<HashMap<String, Listener>>,
+    /// Rejected promises that had no handler, by address.
+    pub(crate) rejections:
+        RefCell<HashMap<usize, (Rejection, std::rc::Rc<crate::error::Rejected>)>>,
+    /// What Rust has put in the place of modules.
+    pub(crate) modules: RefCell<HashMap<String, Held>>,
+    pub(crate) console: RefCell<Option<Box<dyn crate::Console>>>,
+    last: Cell<u64>,
+}
+
+/// A timer that is set.
+pub(crate) struct Timer {
+    pub(crate) timeout: Timeout,
+    /// Whether it was refreshed since it has fired.
+    pub(crate) is_refreshed: bool,
+}
+
+impl Data {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// Returns a new number.
+    pub(crate) fn number(&self) -> u64 {
+        self.last.set(self.last.get() + 1);
+        self.last.get()
+    }
+
+    /// Ends what JavaScript has started.
+    pub(crate) fn close(&self) {
+        let timers = self.timers.take();
+        for timer in timers.values() {
+            phaseloop_node::clear_timeout(&timer.timeout);
+        }
+        let immediates = self.immediates.take();
+        for immediate in immediates.values() {
+            immediate.clear();
+        }
+        let listeners = self.listeners.take();
+        for listener in listeners.values() {
+            listener.remove();
+        }
+        let (modules, rejections) = (self.modules.take(), self.rejections.take());
+        drop((timers, immediates, listeners, modules, rejections));
+    }
+}

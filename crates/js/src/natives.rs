@@ -1,0 +1,137 @@
+//! The functions of Rust that the prelude calls.
+
+mod files;
+mod process;
+mod system;
+mod timers;
+
+use crate::engine::{Native, Res, Scope, Val};
+
+/// All functions, by name.
+const TABLES: [&[(&str, Native)]; 4] = [files::TABLE, process::TABLE, system::TABLE, timers::TABLE];
+
+/// The files of the prelude, by module.
+const BUILTINS: &[(&str, &str)] = &[
+    ("events", include_str!("prelude/events.js")),
+    ("fs", include_str!("prelude/fs.js")),
+    ("event_target", include_str!("prelude/event_target.js")),
+    ("modules", include_str!("prelude/modules.js")),
+    ("os", include_str!("prelude/os.js")),
+    ("path", include_str!("prelude/path.js")),
+    ("process", include_str!("prelude/process.js")),
+    ("timers", include_str!("prelude/timers.js")),
+    (
+        "timers/promises",
+        include_str!("prelude/timers_promises.js"),
+    ),
+    ("util", include_str!("prelude/util.js")),
+];
+
+/// The modules of the prelude that a program may ask for.
+const PUBLIC: [&str; 7] = [
+    "events",
+    "fs",
+    "os",
+    "path",
+    "timers",
+    "timers/promises",
+    "util",
+];
+
+/// Runs the prelude.
+pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
+    let (natives, internal) = (scope.object()?, scope.object()?);
+    for (name, native) in TABLES.into_iter().flatten() {
+        natives.set(name, &scope.native(name, *native)?)?;
+    }
+    natives.set("builtin", &scope.native("builtin", builtin)?)?;
+    natives.set("allowed", &scope.native("allowed", allowed)?)?;
+    for (key, text) in [
+        (
+            "platform",
+            if cfg!(target_os = "macos") {
+                "darwin"
+            } else {
+                std::env::consts::OS
+            },
+        ),
+        (
+            "arch",
+            if cfg!(target_arch = "x86_64") {
+                "x64"
+            } else {
+                std::env::consts::ARCH
+            },
+        ),
+        ("version", env!("CARGO_PKG_VERSION")),
+    ] {
+        natives.set(key, &scope.string(text)?)?;
+    }
+    let base = scope.eval("phaseloop:base", include_str!("prelude/base.js"), 1)?;
+    base.call(&scope.undefined(), &[natives, internal.clone()])?;
+    let held = scope.hold(&internal);
+    let _ = scope.inner.data.internal.set(held);
+    for name in ["process", "timers", "event_target", "modules"] {
+        scope.internal("builtin", &[scope.string(name)?])?;
+    }
+    Ok(())
+}
+
+fn builtin<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let name = text(scope, args, 0)?;
+    match BUILTINS.iter().find(|(known, _)| *known == name) {
+        Some((_, source)) => scope.eval(&format!("phaseloop:{name}"), source, 1),
+        None => Ok(scope.undefined()),
+    }
+}
+
+fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let name = text(scope, args, 0)?;
+    let settings = &scope.inner.data.settings;
+    let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
+    let is_allowed = match settings.modules {
+        crate::Modules::None => false,
+        crate::Modules::Core => name != "fs" && name != "os",
+        crate::Modules::Node => true,
+    };
+    Ok(scope.boolean(is_known && is_allowed))
+}
+
+/// Returns an argument; `undefined` if it was not given.
+fn arg<'js>(scope: &Scope<'js>, args: &[Val<'js>], index: usize) -> Val<'js> {
+    args.get(index)
+        .cloned()
+        .unwrap_or_else(|| scope.undefined())
+}
+
+fn text<'js>(scope: &Scope<'js>, args: &[Val<'js>], index: usize) -> Res<'js, String> {
+    arg(scope, args, index).to_text()
+}
+
+fn number<'js>(scope: &Scope<'js>, args: &[Val<'js>], index: usize) -> f64 {
+    arg(scope, args, index).as_number().unwrap_or(f64::NAN)
+}
+
+/// Returns the path of a module from `root`, without an extension.
+pub(crate) fn joined(root: &std::path::Path, name: &str) -> String {
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf());
+    let path = root.join(name.trim_start_matches("./"));
+    let text = path.to_string_lossy().into_owned();
+    match text.strip_suffix(".js") {
+        Some(bare) => bare.to_owned(),
+        None => text,
+    }
+}
+
+impl<'js> Scope<'js> {
+    /// Calls a function of the prelude.
+    pub(crate) fn internal(&self, name: &str, args: &[Val<'js>]) -> Res<'js> {
+        match self.inner.data.internal.get() {
+            Some(held) => held
+                .get(self)?
+                .get(self, name)?
+                .call(&self.undefined(), args),
+            None => Ok(self.undefined()),
+        }
+    }
+}

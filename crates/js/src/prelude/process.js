@@ -1,0 +1,177 @@
+// `process`: an emitter, whose events come from the loop.
+(function (natives, internal) {
+  'use strict';
+  const { invalidType, needFunction } = internal;
+  const EventEmitter = internal.builtin('events');
+  function Process() {}
+  Process.prototype = Object.create(EventEmitter.prototype, { constructor: { value: Process, writable: true, configurable: true } });
+  Object.defineProperty(Process.prototype, Symbol.toStringTag, { value: 'process', configurable: true });
+  const process = new Process();
+  EventEmitter.call(process);
+
+  // The loop knows a listener exactly while JavaScript has one.
+  const fromLoop = new Set(['exit', 'beforeExit', 'uncaughtException', 'uncaughtExceptionMonitor', 'unhandledRejection', 'rejectionHandled', 'warning']);
+  const isFromLoop = (name) => fromLoop.has(name);
+  const heard = new Set();
+  const sync = (name) => {
+    const wanted = EventEmitter.prototype.listenerCount.call(process, name) > 0;
+    if (wanted === heard.has(name)) return;
+    if (wanted) {
+      heard.add(name);
+      natives.processListen(name);
+    } else {
+      heard.delete(name);
+      natives.processUnlisten(name);
+    }
+  };
+  for (const method of ['addListener', 'prependListener', 'removeListener']) {
+    const original = EventEmitter.prototype[method];
+    process[method] = function (name, listener) {
+      original.call(this, name, listener);
+      if (isFromLoop(name)) sync(name);
+      return this;
+    };
+  }
+  process.on = process.addListener;
+  process.off = process.removeListener;
+  process.removeAllListeners = function (...names) {
+    EventEmitter.prototype.removeAllListeners.apply(this, names);
+    for (const name of [...heard]) sync(name);
+    return this;
+  };
+  for (const name of ['on', 'off', 'addListener', 'prependListener', 'removeListener', 'removeAllListeners']) internal.hide(process, name, process[name]);
+
+  // Called by the loop.
+  internal.emitProcess = (name, ...args) => process.emit(name, ...args);
+  let capture = null;
+  internal.emitUncaught = (value, origin) => {
+    let error = value;
+    if (origin === 'unhandledRejection' && !(error instanceof Error)) error = internal.unhandledRejection(value);
+    if (capture !== null) return capture(error);
+    return process.emit('uncaughtException', error, origin);
+  };
+  internal.emitMonitor = (value, origin) => {
+    let error = value;
+    if (origin === 'unhandledRejection' && !(error instanceof Error)) error = internal.unhandledRejection(value);
+    process.emit('uncaughtExceptionMonitor', error, origin);
+  };
+  process.setUncaughtExceptionCaptureCallback = (f) => {
+    if (f !== null) needFunction(f, 'fn');
+    capture = f;
+    if (f !== null) process.on('uncaughtException', internal.noop ??= () => {});
+    else process.removeListener('uncaughtException', internal.noop);
+  };
+  process.hasUncaughtExceptionCaptureCallback = () => capture !== null;
+
+  process.nextTick = function nextTick(callback, ...args) {
+    needFunction(callback, 'callback');
+    natives.nextTick(args.length === 0 ? () => { callback(); } : () => { callback(...args); });
+  };
+  let exitCode;
+  const codeOf = (code, name) => {
+    if (code === undefined || code === null) return undefined;
+    const number = typeof code === 'string' && code !== '' ? Number(code) : code;
+    if (typeof number !== 'number') throw invalidType(name, 'integer', code);
+    if (!Number.isInteger(number)) throw internal.outOfRange(name, 'an integer', number);
+    return number;
+  };
+  Object.defineProperty(process, 'exitCode', {
+    get: () => exitCode,
+    set: (code) => {
+      const number = codeOf(code, 'code');
+      exitCode = code;
+      natives.setExitCode(number ?? 0);
+    },
+    enumerable: true,
+  });
+  process.exit = function exit(code) {
+    const number = codeOf(code, 'code');
+    if (code !== undefined) exitCode = code;
+    natives.exit((number ?? codeOf(exitCode, 'code') ?? 0) | 0);
+  };
+  process.reallyExit = (code) => natives.reallyExit(code | 0);
+  process.abort = () => natives.abort();
+
+  process.emitWarning = (warning, type, code) => {
+    let detail;
+    if (type !== null && typeof type === 'object' && !Array.isArray(type)) {
+      code = type.code;
+      detail = typeof type.detail === 'string' ? type.detail : undefined;
+      type = type.type || 'Warning';
+    } else if (typeof type === 'function') {
+      type = 'Warning';
+    }
+    if (type !== undefined && typeof type !== 'string') throw invalidType('type', 'string', type);
+    if (typeof code === 'function') code = undefined;
+    if (typeof warning === 'string') {
+      const made = new Error(warning);
+      made.name = String(type || 'Warning');
+      if (code !== undefined) made.code = code;
+      if (detail !== undefined) made.detail = detail;
+      warning = made;
+    } else if (!(warning instanceof Error)) {
+      throw invalidType('warning', ['string', 'Error'], warning);
+    }
+    process.nextTick(() => {
+      if (process.listenerCount('warning') > 0) process.emit('warning', warning);
+      else natives.write(2, `(phaseloop) ${warning.name}: ${warning.message}\n`);
+    });
+  };
+
+  const hrtime = (before) => {
+    const now = natives.hrtime();
+    const seconds = now / 1000000000n;
+    const parts = [Number(seconds), Number(now - seconds * 1000000000n)];
+    if (before === undefined) return parts;
+    const nanos = parts[1] - before[1];
+    return nanos < 0 ? [parts[0] - before[0] - 1, nanos + 1e9] : [parts[0] - before[0], nanos];
+  };
+  hrtime.bigint = () => natives.hrtime();
+  process.hrtime = hrtime;
+  process.uptime = () => natives.uptime();
+  process.cwd = () => natives.cwd();
+  process.chdir = (path) => natives.chdir(String(path));
+  process.memoryUsage = () => ({ rss: natives.memory(), heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 });
+  process.memoryUsage.rss = () => natives.memory();
+  process.title = 'phaseloop';
+  process.version = 'v26.10.0';
+  process.versions = { node: '26.10.0', phaseloop: natives.version };
+  process.release = { name: 'node' };
+  process.features = {};
+  process.config = { variables: {} };
+  process.execArgv = [];
+  process.pid = natives.pid();
+  process.platform = natives.platform;
+  process.arch = natives.arch;
+  process.argv = natives.argv();
+  process.execPath = process.argv[0];
+  process.argv0 = process.argv[0];
+  process.env = natives.env();
+  process.getActiveResourcesInfo = () => natives.activeResources();
+
+  const output = (fd) => ({
+    fd,
+    isTTY: false,
+    writable: true,
+    write(chunk, encoding, callback) {
+      natives.write(fd, typeof chunk === 'string' ? chunk : internal.text(chunk));
+      const f = typeof encoding === 'function' ? encoding : callback;
+      if (f) process.nextTick(f);
+      return true;
+    },
+    on() { return this; },
+    once() { return this; },
+    emit() { return false; },
+    removeListener() { return this; },
+    end() {},
+    columns: 80,
+  });
+  const lazy = (name, make) => {
+    let value;
+    Object.defineProperty(process, name, { get: () => (value ??= make()), set: (other) => { value = other; }, enumerable: true, configurable: true });
+  };
+  lazy('stdout', () => output(1));
+  lazy('stderr', () => output(2));
+  internal.hide(globalThis, 'process', process);
+  return process;
+})

@@ -1,0 +1,154 @@
+//! The programs of the conformance corpus, files unchanged, against what Node prints.
+//!
+//! A program counts if all modules that it names are bound. `docs/differences.md` names those that
+//! differ, with the cause; a difference that is gone must leave the list.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const BOUND: [&str; 7] = [
+    "events",
+    "fs",
+    "os",
+    "path",
+    "timers",
+    "timers/promises",
+    "util",
+];
+
+/// How often a program may differ before it counts: the kernel may deliver late, as on Node.
+const RUNS: usize = 3;
+
+const LONGEST_RUN: Duration = Duration::from_secs(30);
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/tests/conformance/programs")
+}
+
+/// What is neither a module nor a global of the engine: a program that names it does not count.
+const UNBOUND_GLOBALS: [&str; 14] = [
+    "MessageChannel",
+    "BroadcastChannel",
+    "structuredClone",
+    "Buffer",
+    "performance",
+    "fetch(",
+    "fs.promises",
+    "process.stdin",
+    "createReadStream",
+    "createWriteStream",
+    "process.kill",
+    "import(",
+    "node:test",
+    "fs.watch",
+];
+
+/// Returns the modules that a program names.
+fn modules(source: &str) -> BTreeSet<&str> {
+    let calls = source.split("require(").skip(1);
+    let names = calls.filter_map(|rest| rest[1..].split(['\'', '"']).next());
+    names.filter(|name| !name.starts_with("./_lib")).collect()
+}
+
+/// The programs that `docs/differences.md` names, in its table.
+fn stated() -> BTreeSet<&'static str> {
+    let lines = include_str!("../docs/differences.md").lines();
+    let rows = lines.filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split('`').next()).collect()
+}
+
+fn output(program: &Path) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "the_program_of_the_environment",
+            "--ignored",
+            "--nocapture",
+            "--exact",
+            "-q",
+        ])
+        .env("PHASELOOP_JS_PROGRAM", program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + LONGEST_RUN;
+    let pipe = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || std::io::read_to_string(pipe).unwrap_or_default());
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > end {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let text = reader.join().unwrap();
+    // The harness prints a line before the test.
+    let (_, own) = text.split_once("running 1 test\n").unwrap_or(("", &text));
+    own.to_owned()
+}
+
+/// Runs a program in a process of its own: it may end the process.
+#[test]
+#[ignore = "the corpus starts it, with a program"]
+fn the_program_of_the_environment() {
+    let program = std::env::var("PHASELOOP_JS_PROGRAM").expect("the corpus sets it");
+    let exit = phaseloop_js::main(program);
+    std::process::exit(exit.code());
+}
+
+#[test]
+fn programs_print_what_node_prints() {
+    let mut files: Vec<_> = std::fs::read_dir(programs())
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
+    files.retain(|path| path.extension().is_some_and(|it| it == "js"));
+    files.retain(|path| path.with_extension("expected").exists());
+    files.sort();
+    let all = files.len();
+    let mut groups = BTreeMap::<String, (usize, usize)>::new();
+    let (mut faults, mut differing) = (Vec::new(), BTreeSet::new());
+    let mut run = 0;
+    for path in files {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let modules = modules(&source);
+        let needs_more = UNBOUND_GLOBALS.iter().any(|word| source.contains(word));
+        if needs_more || !modules.iter().all(|module| BOUND.contains(module)) {
+            continue;
+        }
+        run += 1;
+        let expected = std::fs::read_to_string(path.with_extension("expected")).unwrap();
+        let group = match modules.is_empty() {
+            true => "no module".to_owned(),
+            false => modules.iter().copied().collect::<Vec<_>>().join(", "),
+        };
+        let count = groups.entry(group).or_default();
+        count.1 += 1;
+        if (0..RUNS).any(|_| output(&path) == expected) {
+            count.0 += 1;
+        } else {
+            faults.push(format!(
+                "{name}:\n--- node\n{expected}--- here\n{}",
+                output(&path)
+            ));
+            differing.insert(name);
+        }
+    }
+    for (group, (same, of)) in &groups {
+        println!("{same:4} of {of:4}  {group}");
+    }
+    let same = run - differing.len();
+    println!(
+        "{same:4} of {run:4}  in all; {} programs need what is not bound",
+        all - run
+    );
+    let stated: BTreeSet<_> = stated().into_iter().map(str::to_owned).collect();
+    if std::env::var_os("PHASELOOP_JS_SHOW").is_some() {
+        println!("{}", faults.join("\n"));
+    }
+    assert!(run > 100, "the programs were found");
+    assert_eq!(differing, stated, "docs/differences.md names the others");
+}

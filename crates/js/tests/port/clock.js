@@ -1,0 +1,2 @@
+'use strict';
+exports.later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,2 @@
+'use strict';
+exports.line = (text) => { console.log(text); };

@@ -1,0 +1,16 @@
+'use strict';
+const log = require('./log');
+const store = require('./store');
+const clock = require('./clock');
+const work = require('./work');
+(async () => {
+  log.line('main');
+  process.nextTick(() => log.line('main-tick'));
+  Promise.resolve().then(() => log.line('main-micro'));
+  log.line(`stored-${await store.put('a', 1)}`);
+  clock.later(5).then(() => log.line('later-5'));
+  log.line(await work.run('w'));
+  setImmediate(() => log.line('main-immediate'));
+  log.line(`got-${await store.take('a')}`);
+  log.line(`caught-${await work.fail().catch((error) => error.message)}`);
+})();
