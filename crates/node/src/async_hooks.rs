@@ -103,6 +103,11 @@ impl<T: 'static> AsyncLocalStorage<T> {
         }
     }
 
+    /// Returns what distinguishes the storages of a process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn key(&self) -> Key {
         Key::Numbered(self.number)
     }

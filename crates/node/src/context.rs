@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::async_hooks::Hooks;
 use super::callback_futures::CallbackFutures;
+use super::diagnostics_channel::Channels;
 use super::events::OpenEmitters;
 use super::fs::StatWatchers;
 use super::http::HttpState;
@@ -37,6 +38,7 @@ pub(super) struct Node {
     pub(super) function: Cell<Option<u64>>,
     pub(super) timeline: Timeline,
     pub(super) observers: Observers,
+    pub(super) channels: Channels,
     /// What tasks wait for.
     pub(super) waits: Rc<NamedWaits>,
 }
@@ -86,6 +88,7 @@ impl Node {
                 function: Cell::new(None),
                 timeline: Timeline::default(),
                 observers: Observers::default(),
+                channels: Channels::default(),
                 waits: core.named_waits().clone(),
             }))
         };
@@ -138,6 +141,8 @@ impl Extension for Shared {
         self.0.emitters.shut_down();
         self.0.http.shut_down();
         self.0.observers.shut_down();
+        let channels = self.0.channels.take();
+        drop(channels);
         let hooks = self.0.hooks.take();
         if let Some(hooks) = hooks {
             hooks.shut_down();

@@ -61,6 +61,7 @@
 pub mod async_hooks;
 pub mod child_process;
 pub mod dgram;
+pub mod diagnostics_channel;
 pub mod dns;
 pub mod events;
 #[cfg(feature = "fetch")]

@@ -27,6 +27,7 @@ mod context_process;
 mod context_requests;
 mod context_sockets;
 mod contexts;
+mod diagnostics;
 mod dialogues;
 mod ends;
 mod errors;
@@ -174,6 +175,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     #[cfg(target_os = "linux")]
     watching::PORTS,
     zlib::PORTS,
+    diagnostics::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.
