@@ -12,6 +12,8 @@
 //! | `tls.createServer({ cert, key }, listener)` | [`create_server`] |
 //! | `{ requestCert: true, ca }` | [`ServerContext::with_client_ca`] |
 //! | `server.addContext(name, context)`, `{ SNICallback }` | [`ServerContext::add_context`] |
+//! | `{ ALPNProtocols }` | [`ServerContext::with_alpn_protocols`] and that of the client |
+//! | `alpnProtocol`, `getPeerCertificate`, `isSessionReused` of a socket | [`session`] |
 //!
 //! Peers are verified against Mozilla's roots, which are compiled in as in Node. There is no option
 //! that switches the verification off. A peer that fails it is an error with Node's code:
@@ -19,11 +21,12 @@
 //! `ERR_TLS_CERT_ALTNAME_INVALID`. For a certificate that a server has made for itself, name that
 //! certificate in [`ClientContext::with_ca`].
 //!
-//! Left out: `rejectUnauthorized: false`, session tickets of one's own, and ALPN beyond
-//! `http/1.1`.
+//! Left out: `rejectUnauthorized: false`, session tickets of one's own, `ALPNCallback`, and sockets
+//! over streams that are no connection of the system.
 
 mod accepting;
 mod context;
+mod session;
 mod stream;
 mod verify;
 
@@ -33,6 +36,7 @@ use std::rc::Rc;
 use rustls::pki_types::ServerName;
 
 pub use self::context::{ClientContext, ServerContext};
+pub use self::session::{Certificate, Session, session};
 use self::stream::TlsStream;
 use super::error::Error;
 use super::net::{Address, Connection, Server, Socket, SocketOptions, open_connection};

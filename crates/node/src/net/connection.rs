@@ -47,6 +47,11 @@ pub(crate) trait Connection {
     }
     fn close(self: Box<Self>) -> Close;
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>);
+    /// Returns what the handshake has agreed on, if the connection is encrypted.
+    #[cfg(feature = "tls")]
+    fn session(&self) -> Option<crate::tls::Session> {
+        None
+    }
 }
 
 /// A listening socket.

@@ -90,13 +90,35 @@ impl ClientContext {
         }
     }
 
-    /// Asks for HTTP/1.1.
-    pub(crate) fn for_http(&self) -> Self {
+    /// Offers protocols to the server, which chooses one; see
+    /// [`Session::alpn_protocol`](super::Session::alpn_protocol). JavaScript: `{ ALPNProtocols }`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::tls::ClientContext;
+    ///
+    /// let context = ClientContext::new().with_alpn_protocols(["mqtt", "http/1.1"]);
+    /// # let _ = context;
+    /// ```
+    #[must_use]
+    pub fn with_alpn_protocols<P: Into<Vec<u8>>>(
+        &self,
+        protocols: impl IntoIterator<Item = P>,
+    ) -> Self {
         let mut config = ClientConfig::clone(&self.config);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = protocols.into_iter().map(Into::into).collect();
         Self {
             config: Arc::new(config),
             verifier: self.verifier.clone(),
+        }
+    }
+
+    /// Asks for HTTP/1.1, unless the program offers protocols.
+    pub(crate) fn for_http(&self) -> Self {
+        match self.config.alpn_protocols.is_empty() {
+            true => self.with_alpn_protocols(["http/1.1"]),
+            false => self.clone(),
         }
     }
 }
@@ -207,12 +229,40 @@ impl ServerContext {
         self.config = Arc::new(config);
     }
 
-    /// Speaks HTTP/1.1 only.
-    pub(crate) fn for_http(&self) -> Self {
+    /// Sets the protocols that the server speaks, the best first. It chooses the first that the
+    /// client offers, and refuses a client that offers others only. JavaScript: `{
+    /// ALPNProtocols }`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop_node::tls::{self, ServerContext};
+    ///
+    /// # let (certificate, key) = (b"", b"");
+    /// let context = ServerContext::new(certificate, key).unwrap();
+    /// let context = context.with_alpn_protocols(["mqtt", "http/1.1"]);
+    /// let server = tls::create_server(&context, |socket| {
+    ///     let session = tls::session(socket).unwrap();
+    ///     println!("{:?}", session.alpn_protocol());
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_alpn_protocols<P: Into<Vec<u8>>>(
+        &self,
+        protocols: impl IntoIterator<Item = P>,
+    ) -> Self {
         let mut config = ServerConfig::clone(&self.config);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = protocols.into_iter().map(Into::into).collect();
         Self {
             config: Arc::new(config),
+        }
+    }
+
+    /// Speaks HTTP/1.1 only, unless the program names protocols.
+    pub(crate) fn for_http(&self) -> Self {
+        match self.config.alpn_protocols.is_empty() {
+            true => self.with_alpn_protocols(["http/1.1"]),
+            false => self.clone(),
         }
     }
 }

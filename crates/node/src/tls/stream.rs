@@ -223,6 +223,10 @@ impl Connection for TlsStream {
     fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         self.below.addresses()
     }
+
+    fn session(&self) -> Option<super::Session> {
+        Some(super::Session::of(&self.session.borrow()))
+    }
 }
 
 /// The connection below, as rustls wants it.

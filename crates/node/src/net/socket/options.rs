@@ -250,6 +250,14 @@ impl Socket {
     }
 }
 
+#[cfg(feature = "tls")]
+impl Socket {
+    /// Returns what the handshake has agreed on, while the socket is connected.
+    pub(crate) fn session(&self) -> Option<crate::tls::Session> {
+        self.inner.slot.borrow().as_ref()?.session()
+    }
+}
+
 impl_ref!(Socket, "socket");
 
 /// The idle time that systems probe a connection after.

@@ -87,6 +87,7 @@ mod spawning;
 mod streams;
 mod surface;
 mod timers;
+mod tls;
 #[cfg(target_os = "linux")]
 mod watching;
 mod zlib;
@@ -176,6 +177,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     watching::PORTS,
     zlib::PORTS,
     diagnostics::PORTS,
+    tls::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.
