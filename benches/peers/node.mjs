@@ -37,6 +37,7 @@ class Meter {
     const { user, system } = process.cpuUsage(this.#cpu);
     print('wall', wall);
     print('cpu', (user + system) * 1000);
+    print('kernel', system / Math.max(1, user + system));
     print('switches', process.resourceUsage().voluntaryContextSwitches - this.#switches);
     print('resident', Math.max(0, process.memoryUsage.rss() - this.#rss));
   }
@@ -190,10 +191,10 @@ function long(_, response) {
   source.pipe(response);
 }
 
-function http(answer) {
+function http(answer, expected = connections) {
   const server = createHttpServer(answer);
   server.keepAliveTimeout = HOUR;
-  serve(server, connections);
+  serve(server, expected);
 }
 
 /** Connections that have had their answer. */
@@ -412,6 +413,8 @@ const workloads = {
   tcp_rate: tcpEcho,
   udp_echo: udpEcho,
   http: () => http(hello),
+  // wrk tries the address once before it connects.
+  http_wrk: () => http(hello, connections + 1),
   http_body: () => http(long),
   read_files: readFiles,
   read_through: readThrough,

@@ -5,13 +5,15 @@ mod list;
 pub mod names;
 mod words;
 
+pub use crate::own::Own;
 use crate::workload::pool::BigFile;
 pub use list::WORKLOADS;
 
-/// The runtimes; ratios are against the second.
-pub const RUNTIMES: [&str; 12] = [
+/// The runtimes.
+pub const RUNTIMES: [&str; 14] = [
     "phaseloop",
     "tokio",
+    "tokio-local-set",
     "tokio-local-rt",
     "tokio-threads",
     "smol",
@@ -22,13 +24,28 @@ pub const RUNTIMES: [&str; 12] = [
     "node",
     "phaseloop-node",
     "phaseloop-budget",
+    "phaseloop-std",
 ];
 
 /// The one that this is about.
 pub const OURS: &str = "phaseloop";
 
-/// The peer that all others are divided by.
-pub const PEER: &str = "tokio";
+/// A runtime with its kind, for the head of a column.
+#[must_use]
+pub fn title(runtime: &'static str) -> &'static str {
+    match runtime {
+        "tokio" => "tokio, current_thread",
+        "tokio-local-set" => "tokio, LocalSet",
+        "tokio-local-rt" => "tokio, LocalRuntime",
+        "tokio-threads" => "tokio, multi_thread",
+        "smol" => "smol, LocalExecutor",
+        "raw-epoll" => "bare epoll",
+        "phaseloop-node" => "phaseloop, node::http",
+        "phaseloop-budget" => "phaseloop, lane budget",
+        "phaseloop-std" => "phaseloop, async-task/std",
+        name => name,
+    }
+}
 
 /// One workload.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +119,10 @@ pub enum Kind {
     Http {
         connections: u64,
     },
+    /// The client is `wrk`.
+    HttpWrk {
+        connections: u64,
+    },
     Axum {
         connections: u64,
     },
@@ -138,6 +159,8 @@ pub enum Kind {
     Burst(Burst),
     /// So many at once, of which each is made, used once and ended.
     Grow(Thing, u64),
+    /// One of `own.rs`.
+    Own(&'static Own),
 }
 
 /// What a task does with a lock, a channel or a macro.
@@ -305,6 +328,7 @@ impl Workload {
             | Kind::UdpEcho { .. }
             | Kind::UdpBatched { .. }
             | Kind::Http { .. }
+            | Kind::HttpWrk { .. }
             | Kind::Axum { .. }
             | Kind::HttpBody { .. } => Topic::Sockets,
             Kind::Blocking { .. } | Kind::ReadFiles { .. } | Kind::ReadThrough { .. } => {
@@ -324,6 +348,7 @@ impl Workload {
             | Kind::AcceptFlood => Topic::Fairness,
             Kind::Burst(_) => Topic::Bursts,
             Kind::Grow(..) => Topic::Growth,
+            Kind::Own(own) => own.topic,
         }
     }
 
@@ -350,6 +375,7 @@ impl Workload {
             Kind::Http { connections }
             | Kind::Axum { connections }
             | Kind::HttpBody { connections } => Some(format!("http {connections} {n}")),
+            Kind::HttpWrk { connections } => Some(format!("wrk {connections} {n}")),
             Kind::TcpRate {
                 connections,
                 per_second,

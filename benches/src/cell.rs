@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::affinity::{self, Side};
 use crate::catalogue::{Burst, Kind, RUNTIMES, Thing, Unit, WORKLOADS, Workload};
-use crate::client;
+use crate::client::{self, PROBES};
 use crate::meter::Reading;
 use crate::peer::{blocking, raw_epoll};
 #[cfg(feature = "monoio")]
@@ -13,7 +13,7 @@ use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
 #[cfg(feature = "smol")]
 use crate::runtime::smol::Smol;
-use crate::runtime::tokio::Tokio;
+use crate::runtime::tokio::{CURRENT_THREAD, LOCAL_RUNTIME, LOCAL_SET, Tokio};
 use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::sockets::{BUFFER, buffer_length};
@@ -100,19 +100,22 @@ impl Cell {
         if let Kind::Primitive(operation) = self.kind {
             return Some(match self.runtime.as_str() {
                 "phaseloop" => sync::run(Phaseloop::default(), operation, self.n),
-                "tokio" => sync::run(Tokio::LocalSet, operation, self.n),
-                "tokio-local-rt" => sync::run(Tokio::LocalRuntime, operation, self.n),
+                "tokio" => sync::run(Tokio::<CURRENT_THREAD>, operation, self.n),
+                "tokio-local-set" => sync::run(Tokio::<LOCAL_SET>, operation, self.n),
+                "tokio-local-rt" => sync::run(Tokio::<LOCAL_RUNTIME>, operation, self.n),
                 _ => return None,
             });
         }
         match self.runtime.as_str() {
             "phaseloop" if is_axum => Some(axum::on_phaseloop(self.n)),
             "tokio" if is_axum => Some(axum::on_tokio(self.n)),
-            "phaseloop" => self.lanes().or_else(|| self.all(Phaseloop::default)),
+            name if matches!(self.kind, Kind::Own(_)) => self.own(name),
+            "phaseloop" | "phaseloop-std" => self.lanes().or_else(|| self.all(Phaseloop::default)),
             "phaseloop-node" => self.node_http(),
             "phaseloop-budget" => self.all(|| Phaseloop::WithBudget),
-            "tokio" => self.all(|| Tokio::LocalSet),
-            "tokio-local-rt" => self.all(|| Tokio::LocalRuntime),
+            "tokio" => self.all(|| Tokio::<CURRENT_THREAD>),
+            "tokio-local-set" => self.all(|| Tokio::<LOCAL_SET>),
+            "tokio-local-rt" => self.all(|| Tokio::<LOCAL_RUNTIME>),
             "tokio-threads" => tokio_threads::run(self.kind, self.n, self.slowdown),
             #[cfg(feature = "smol")]
             "smol" => self.all(Smol::new),
@@ -126,6 +129,13 @@ impl Cell {
             "std" => self.std().map(|reading| reading.expect("it is read")),
             _ => None,
         }
+    }
+
+    fn own(&self, runtime: &str) -> Option<Reading> {
+        let Kind::Own(own) = self.kind else {
+            return None;
+        };
+        (own.run)(runtime, self.n)
     }
 
     fn all<R: Http + Pool>(&self, new: impl Fn() -> R) -> Option<Reading> {
@@ -213,6 +223,7 @@ impl Cell {
     fn http<R: Http>(&self, rt: R) -> Option<Reading> {
         Some(match self.kind {
             Kind::Http { connections } => http::http(rt, connections),
+            Kind::HttpWrk { connections } => http::http(rt, connections + PROBES),
             Kind::HttpBody { connections } => http::http_body(rt, connections),
             Kind::IdleHttp => http::idle_http(rt, self.n),
             _ => return None,
@@ -222,6 +233,7 @@ impl Cell {
     fn node_http(&self) -> Option<Reading> {
         Some(match self.kind {
             Kind::Http { connections } => node_http::http(connections),
+            Kind::HttpWrk { connections } => node_http::http(connections + PROBES),
             Kind::HttpBody { connections } => node_http::http_body(connections),
             Kind::IdleHttp => node_http::idle_http(self.n),
             _ => return None,
@@ -249,6 +261,7 @@ impl Cell {
             } => raw_epoll::tcp_echo(connections, buffer_length(buffer, bytes)),
             Kind::TcpRate { connections, .. } => raw_epoll::tcp_echo(connections, BUFFER),
             Kind::Http { connections } => raw_epoll::http(connections),
+            Kind::HttpWrk { connections } => raw_epoll::http(connections + PROBES),
             Kind::UdpEcho { .. } => raw_epoll::udp_echo(),
             Kind::UdpBatched { .. } => raw_epoll::udp_batched(),
             Kind::IdleConnection => raw_epoll::idle_connection(self.n),

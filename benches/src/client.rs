@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `echo <connections> <bytes> <n>` | one message in flight a connection, until `n` are back |
 //! | `http <connections> <n>` | as `echo`, with GET requests |
+//! | `wrk <connections> <n>` | `wrk` for as long as about `n` requests take |
 //! | `datagrams <clients> <bytes> <n>` | as `echo`, with datagrams; the last one is empty |
 //! | `rate <connections> <bytes> <per second> <n>` | `n` messages at fixed times, without waiting |
 //! | `hold <connections>` | connects and waits until the server ends |
@@ -15,12 +16,14 @@ mod closed;
 mod datagrams;
 mod flood;
 mod open;
+mod wrk;
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use crate::affinity;
+pub(crate) use wrk::{PROBES, is_installed as is_wrk_installed, seconds as wrk_seconds};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -46,6 +49,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
             let request = closed::Exchange::learn(GET, &streams[0])?;
             closed::run(streams, &request, n.parse()?)?;
         }
+        ["wrk", connections, n] => wrk::run(address, connections, n.parse()?)?,
         ["datagrams", clients, bytes, n] => {
             datagrams::run(address, clients.parse()?, bytes.parse()?, n.parse()?)?;
         }

@@ -3,6 +3,8 @@
 
 mod against;
 mod alone;
+mod caution;
+mod chart;
 mod contract;
 mod environment;
 mod estimate;
@@ -17,8 +19,8 @@ mod process;
 mod progress;
 mod record;
 mod report;
+mod results;
 mod size;
-mod summary;
 mod table;
 mod verdict;
 mod watchdog;
@@ -81,11 +83,13 @@ fn compare(mut runner: Runner, options: &Options) -> Result<(), Failure> {
     };
     table::print(&record);
     growth::print(&record);
-    goals::print(&record);
+    if options.goals {
+        goals::print(&record);
+    }
     if let Some(before) = &before {
         against::print(before, &record);
     }
-    write(&folder, &record, before.as_ref())?;
+    write(&folder, &record, before.as_ref(), options)?;
     if options.report.is_empty() {
         record.write(&data)?;
         println!("{}", data.display());
@@ -104,11 +108,35 @@ fn results_folder(options: &Options) -> PathBuf {
     }
 }
 
-/// Writes the page and the summary.
-fn write(folder: &Path, record: &Record, before: Option<&Record>) -> Result<(), Failure> {
-    let [page, short] = ["report.html", "summary.md"].map(|file| folder.join(file));
-    fs::write(&page, report::page(record, before))?;
-    fs::write(&short, summary::markdown(record))?;
+/// Writes the report, and the results in Markdown with the chart: beside it, or where the repository
+/// keeps them.
+fn write(
+    folder: &Path,
+    record: &Record,
+    before: Option<&Record>,
+    options: &Options,
+) -> Result<(), Failure> {
+    let page = folder.join("report.html");
+    fs::write(&page, report::page(record, before, options.goals))?;
+    let results = match options.results {
+        true => Path::new(env!("CARGO_MANIFEST_DIR")),
+        false => folder,
+    };
+    let long = results.join("results");
+    fs::create_dir_all(&long)?;
+    let short = results.join("RESULTS.md");
+    fs::write(&short, results::page(record))?;
+    for (file, text) in results::long_tables(record) {
+        fs::write(long.join(file), text)?;
+    }
+    for theme in chart::THEMES {
+        if let Some(svg) = chart::svg(record, &theme) {
+            fs::write(long.join(format!("cost-{}.svg", theme.name)), svg)?;
+        }
+    }
+    if options.results {
+        println!("{}", results::readme(record));
+    }
     println!(
         "\nmeasured in {}\n{}\n{}",
         progress::duration(record.seconds),

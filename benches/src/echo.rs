@@ -8,7 +8,7 @@ use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
 #[cfg(feature = "smol")]
 use crate::runtime::smol::Smol;
-use crate::runtime::tokio::Tokio;
+use crate::runtime::tokio::{CURRENT_THREAD, LOCAL_RUNTIME, LOCAL_SET, Tokio};
 use crate::workload::sockets::{self, BUFFER};
 
 pub fn phaseloop() {
@@ -16,11 +16,15 @@ pub fn phaseloop() {
 }
 
 pub fn tokio() {
-    sockets::tcp_echo(Tokio::LocalSet, 1, BUFFER);
+    sockets::tcp_echo(Tokio::<CURRENT_THREAD>, 1, BUFFER);
+}
+
+pub fn tokio_local_set() {
+    sockets::tcp_echo(Tokio::<LOCAL_SET>, 1, BUFFER);
 }
 
 pub fn tokio_local_rt() {
-    sockets::tcp_echo(Tokio::LocalRuntime, 1, BUFFER);
+    sockets::tcp_echo(Tokio::<LOCAL_RUNTIME>, 1, BUFFER);
 }
 
 pub fn tokio_threads() {

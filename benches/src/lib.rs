@@ -6,6 +6,7 @@
 //! | file | |
 //! |---|---|
 //! | `catalogue.rs` | the workloads and the runtimes by name |
+//! | `own.rs` | workloads of your own: one registration each |
 //! | `runtime.rs`, `runtime/` | the runtimes with futures, behind a few traits |
 //! | `workload.rs`, `workload/` | what they do, written once over these traits |
 //! | `peer.rs`, `peer/` | peers without futures |
@@ -23,6 +24,7 @@ pub mod compare;
 pub mod echo;
 pub mod latency;
 pub mod meter;
+pub mod own;
 mod peer;
 mod runtime;
 mod workload;

@@ -17,6 +17,8 @@ pub struct Reading {
     pub cpu: Duration,
     /// Time on the wall, or what the workload measured itself.
     pub wall: Duration,
+    /// The part of the CPU time that was the kernel's, from 0 to 1.
+    pub kernel: f64,
     /// How often a thread of the process gave up its core to wait.
     pub switches: u64,
     pub allocations: u64,
@@ -32,6 +34,7 @@ impl Reading {
     /// One line a figure, as the driver reads them.
     pub fn print(&self) {
         println!("cpu {}", self.cpu.as_nanos());
+        println!("kernel {}", self.kernel);
         println!("wall {}", self.wall.as_nanos());
         println!("switches {}", self.switches);
         println!("allocations {}", self.allocations);
@@ -48,7 +51,7 @@ pub(crate) struct Meter {
     resident_bytes: u64,
     allocations: u64,
     live_bytes: u64,
-    switches: u64,
+    usage: libc::rusage,
     cpu: Duration,
     wall: Instant,
 }
@@ -59,7 +62,7 @@ impl Meter {
             resident_bytes: resident_bytes(),
             allocations: ALLOCATIONS.load(Ordering::Relaxed),
             live_bytes: LIVE_BYTES.load(Ordering::Relaxed),
-            switches: voluntary_switches(),
+            usage: usage(),
             cpu: cpu_time(),
             wall: Instant::now(),
         }
@@ -68,13 +71,15 @@ impl Meter {
     pub(crate) fn stop(self) -> Reading {
         let wall = self.wall.elapsed();
         let cpu = cpu_time() - self.cpu;
-        let switches = voluntary_switches() - self.switches;
+        let usage = usage();
         let allocations = ALLOCATIONS.load(Ordering::Relaxed) - self.allocations;
         let live_bytes = LIVE_BYTES.load(Ordering::Relaxed);
         Reading {
             cpu,
             wall,
-            switches,
+            kernel: kernel_share(&self.usage, &usage),
+            // How often a thread of the process went to sleep of itself.
+            switches: (usage.ru_nvcsw - self.usage.ru_nvcsw) as u64,
             allocations,
             live_bytes: live_bytes.saturating_sub(self.live_bytes),
             resident_bytes: resident_bytes().saturating_sub(self.resident_bytes),
@@ -95,16 +100,23 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How often a thread of the process went to sleep of itself.
-fn voluntary_switches() -> u64 {
+/// What the process has used so far, all threads.
+fn usage() -> libc::rusage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is valid for the time of the call, and a structure of zeroes is a valid
     // one.
-    let usage = unsafe {
+    unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
-    };
-    usage.ru_nvcsw as u64
+    }
+}
+
+/// The system divides the CPU time into its own and the program's by samples, one a tick.
+fn kernel_share(before: &libc::rusage, after: &libc::rusage) -> f64 {
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let kernel = seconds(after.ru_stime) - seconds(before.ru_stime);
+    let program = seconds(after.ru_utime) - seconds(before.ru_utime);
+    kernel / (kernel + program).max(f64::MIN_POSITIVE)
 }
 
 /// The resident memory of the process; zero where the system does not say.

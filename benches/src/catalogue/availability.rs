@@ -10,11 +10,17 @@ impl Workload {
             return matches!(runtime, "phaseloop" | "tokio");
         }
         if matches!(self.kind, Kind::Primitive(_)) {
-            return matches!(runtime, "phaseloop" | "tokio" | "tokio-local-rt");
+            return matches!(
+                runtime,
+                "phaseloop" | "tokio" | "tokio-local-set" | "tokio-local-rt"
+            );
+        }
+        if let Kind::Own(own) = self.kind {
+            return own.exists_on(runtime);
         }
         match runtime {
             "phaseloop" => true,
-            "tokio" | "tokio-local-rt" => self.has_a_counterpart(),
+            "tokio" | "tokio-local-set" | "tokio-local-rt" => self.has_a_counterpart(),
             "smol" => cfg!(feature = "smol") && self.has_a_counterpart(),
             "tokio-threads" => self.exists_on_tokio_threads(),
             "monoio" => cfg!(feature = "monoio") && self.exists_on_monoio(),
@@ -24,6 +30,7 @@ impl Workload {
                 Kind::TcpEcho { .. }
                     | Kind::TcpRate { .. }
                     | Kind::Http { .. }
+                    | Kind::HttpWrk { .. }
                     | Kind::UdpEcho { .. }
                     | Kind::UdpBatched { .. }
                     | Kind::IdleConnection
@@ -33,6 +40,7 @@ impl Workload {
             "node" => self.exists_on_node(),
             "phaseloop-node" => self.is_http(),
             "phaseloop-budget" => self.topic() == Topic::Fairness,
+            "phaseloop-std" => cfg!(feature = "smol") && self.depends_on_async_task(),
             _ => false,
         }
     }
@@ -41,7 +49,19 @@ impl Workload {
     fn is_http(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Http { .. } | Kind::HttpBody { .. } | Kind::IdleHttp
+            Kind::Http { .. } | Kind::HttpWrk { .. } | Kind::HttpBody { .. } | Kind::IdleHttp
+        )
+    }
+
+    /// Whether a poll, and with it the feature `std` of `async-task`, is most of it.
+    fn depends_on_async_task(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::SpawnJoin
+                | Kind::SpawnJoinMany { .. }
+                | Kind::SelfWake { .. }
+                | Kind::PingPong
+                | Kind::TcpEcho { .. }
         )
     }
 
@@ -62,6 +82,7 @@ impl Workload {
         let lacks = matches!(
             self.kind,
             Kind::Http { .. }
+                | Kind::HttpWrk { .. }
                 | Kind::HttpBody { .. }
                 | Kind::IdleHttp
                 | Kind::CompletionStorm
@@ -114,6 +135,7 @@ impl Workload {
             | Kind::TcpRate { .. }
             | Kind::UdpEcho { .. }
             | Kind::Http { .. }
+            | Kind::HttpWrk { .. }
             | Kind::HttpBody { .. }
             | Kind::ReadFiles { .. }
             | Kind::ReadThrough { .. }

@@ -1,6 +1,7 @@
 //! The list of the workloads, with how often each operation is done.
 
 use super::{Buffer, Burst, Kind, Primitive, Thing, Unit, Workload};
+use crate::own::OWN;
 
 const K: u64 = 1_000;
 const M: u64 = 1_000 * K;
@@ -52,7 +53,7 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-pub const WORKLOADS: [Workload; 100] = [
+const LISTED: [Workload; 101] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
@@ -103,6 +104,7 @@ pub const WORKLOADS: [Workload; 100] = [
     workload("udp_echo/50", Kind::UdpEcho { clients: 50 }, 200 * K, 10 * K).quick(),
     workload("udp_batched/50", Kind::UdpBatched { clients: 50 }, 200 * K, 10 * K).quick(),
     workload("http/50", Kind::Http { connections: 50 }, 100 * K, 2 * K).quick(),
+    workload("http_wrk/50", Kind::HttpWrk { connections: 50 }, 200 * K, 0).quick(),
     workload("axum/50", Kind::Axum { connections: 50 }, 100 * K, 2 * K).quick(),
     workload("http_body/8", Kind::HttpBody { connections: 8 }, 2 * K, 200).quick(),
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
@@ -154,6 +156,21 @@ pub const WORKLOADS: [Workload; 100] = [
     grow("grow_connection/9000", Thing::Connection, 9 * K),
     grow("grow_connection/18000", Thing::Connection, 18 * K),
 ];
+
+/// All workloads: those of the suite, then those of `own.rs`.
+pub const WORKLOADS: [Workload; LISTED.len() + OWN.len()] = {
+    let mut all = [LISTED[0]; LISTED.len() + OWN.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = if i < LISTED.len() {
+            LISTED[i]
+        } else {
+            OWN[i - LISTED.len()]
+        };
+        i += 1;
+    }
+    all
+};
 
 impl Workload {
     /// `--quick` keeps it.

@@ -102,6 +102,9 @@ impl Workload {
             Kind::Http { connections } => {
                 format!("HTTP: a GET of 13 bytes (hyper; Node's own), {connections} connections")
             }
+            Kind::HttpWrk { connections } => {
+                format!("HTTP: the same, asked by wrk, {connections} connections")
+            }
             Kind::Axum { connections } => {
                 format!("HTTP: a GET of 13 bytes by a handler of axum, {connections} connections")
             }
@@ -141,6 +144,7 @@ impl Workload {
             Kind::Burst(Burst::Jobs) => {
                 "10,000 pool jobs that have ended while the loop was busy".into()
             }
+            Kind::Own(own) => own.about.into(),
             Kind::Grow(thing, size) => format!("{}, {size} at once; each", thing.about()),
         }
     }

@@ -21,16 +21,15 @@ pub(crate) fn folder() -> PathBuf {
 
 /// A build without smol; what is built is still to be named.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--release", "--no-default-features"]);
-    cargo.args(["--manifest-path", size::MANIFEST]);
+    let mut cargo = size::cargo_build();
+    cargo.arg("--no-default-features");
     cargo.arg("--target-dir").arg(folder());
     cargo
 }
 
 /// Builds the programs, unless they are there and current.
 pub(crate) fn build(node: &Path) -> Result<Programs, Failure> {
-    eprintln!("building phaseloop without smol");
+    size::announce("building phaseloop without smol");
     size::run(cargo().args(["--bin", "costs", "--bin", "allocs"]))?;
     let release = folder().join("release");
     Ok(Programs {

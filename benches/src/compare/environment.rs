@@ -1,6 +1,7 @@
 //! Where and with what the figures were taken.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
@@ -34,20 +35,10 @@ impl Environment {
             "kernel",
             output("uname", &["-sr"]).map(|text| kernel(&text)),
         );
-        fact(
-            "load at the start",
-            fs::read_to_string("/proc/loadavg")
-                .ok()
-                .map(|load| averages(&load)),
-        );
+        fact("load at the start", load());
         fact("system calls counted by", Some(calls_counter().to_owned()));
         fact("rustc", output("rustc", &["-V"]));
-        let profile = if cfg!(debug_assertions) {
-            "debug"
-        } else {
-            "release, fat LTO, one codegen unit"
-        };
-        fact("profile", Some(profile.to_owned()));
+        fact("profile", Some(profile()));
         fact("allocator", Some("the C library".to_owned()));
         fact("phaseloop", version("phaseloop"));
         fact("tokio", version("tokio"));
@@ -68,6 +59,13 @@ impl Environment {
         Self(facts)
     }
 
+    /// After the last process: what ran beside the suite is in it, and the suite itself.
+    pub(crate) fn note_end(&mut self) {
+        if let Some(load) = load() {
+            self.0.push(("load at the end".to_owned(), load));
+        }
+    }
+
     /// Facts of a later run: what differs stands behind what was there.
     pub(crate) fn add(&mut self, later: Self) {
         for (name, value) in later.0 {
@@ -82,6 +80,22 @@ impl Environment {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
+    }
+}
+
+fn load() -> Option<String> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    Some(averages(&text))
+}
+
+/// Cargo names the folder of a build after its profile.
+fn profile() -> String {
+    let program = std::env::current_exe().unwrap_or_default();
+    let folder = program.ancestors().nth(2).and_then(Path::file_name);
+    match folder.and_then(|name| name.to_str()) {
+        _ if cfg!(debug_assertions) => "debug".to_owned(),
+        Some("release") | None => "release, fat LTO, one codegen unit".to_owned(),
+        Some(name) => name.to_owned(),
     }
 }
 

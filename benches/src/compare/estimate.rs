@@ -2,6 +2,7 @@
 //! the start.
 
 use crate::catalogue::{Kind, Thing, Topic, Workload};
+use crate::client;
 
 /// To start a process and to end it.
 const START: f64 = 0.03;
@@ -68,6 +69,7 @@ fn work(workload: &Workload, n: u64) -> f64 {
         Kind::TcpRate { per_second, .. } => n / per_second as f64,
         Kind::UdpEcho { .. } | Kind::UdpBatched { .. } => n * 4e-6,
         Kind::Http { .. } => n * 8e-6,
+        Kind::HttpWrk { .. } => client::wrk_seconds(n as u64) as f64,
         Kind::Axum { .. } => n * 10e-6,
         Kind::HttpBody { .. } => n * 0.4e-3,
         Kind::IdleHttp => n * 60e-6,

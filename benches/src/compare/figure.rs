@@ -1,6 +1,7 @@
 //! The figures: what they are called, and which workloads have them.
 
 use crate::catalogue::{Kind, Topic, Workload};
+use crate::compare::record::Summary;
 
 /// One kind of number about a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,13 @@ enum Unit {
     Count,
     Nanoseconds,
     Bytes,
+    /// From 0 to 1.
+    Share,
 }
+
+/// The least count that is a number: what happens less often than in one of a hundred operations
+/// happens once in a run.
+const LEAST: f64 = 0.01;
 
 const fn figure(name: &'static str, title: &'static str, unit: Unit, counted: bool) -> Figure {
     Figure {
@@ -53,6 +60,12 @@ pub(crate) const SWITCHES: Figure = figure(
     false,
 );
 pub(crate) const CPU: Figure = figure("cpu", "CPU time per operation", Unit::Nanoseconds, false);
+pub(crate) const KERNEL: Figure = figure(
+    "kernel",
+    "the kernel's share of the CPU time",
+    Unit::Share,
+    false,
+);
 pub(crate) const WALL: Figure = figure("wall", "time per operation", Unit::Nanoseconds, false);
 pub(crate) const P50: Figure = figure("p50", "latency, median", Unit::Nanoseconds, false);
 pub(crate) const P99: Figure = figure("p99", "latency, 99 %", Unit::Nanoseconds, false);
@@ -60,11 +73,12 @@ pub(crate) const P999: Figure = figure("p99.9", "latency, 99.9 %", Unit::Nanosec
 pub(crate) const MAX: Figure = figure("max", "latency, worst", Unit::Nanoseconds, false);
 
 /// In the order of the tables.
-pub(crate) const FIGURES: [Figure; 13] = [
+pub(crate) const FIGURES: [Figure; 14] = [
     INSTRUCTIONS,
     SYSCALLS,
     ALLOCATIONS,
     CPU,
+    KERNEL,
     WALL,
     SWITCHES,
     RESIDENT,
@@ -89,9 +103,16 @@ impl Figure {
             (_, Topic::Tasks | Topic::Timers | Topic::Process) => {
                 &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, CPU]
             }
-            (_, Topic::Sockets | Topic::Pool) => {
-                &[INSTRUCTIONS, SYSCALLS, ALLOCATIONS, CPU, WALL, SWITCHES]
-            }
+            (Kind::HttpWrk { .. }, _) => &[CPU, KERNEL, WALL, SWITCHES],
+            (_, Topic::Sockets | Topic::Pool) => &[
+                INSTRUCTIONS,
+                SYSCALLS,
+                ALLOCATIONS,
+                CPU,
+                KERNEL,
+                WALL,
+                SWITCHES,
+            ],
             (_, Topic::Memory) => &[RESIDENT, LIVE],
             (_, Topic::Latency) => &[P50, P99, P999, MAX],
             // Half of the naps of a victim may well be undisturbed.
@@ -110,7 +131,18 @@ impl Figure {
             Unit::Count if self.name == INSTRUCTIONS.name => 1.0,
             Unit::Count => 0.02,
             Unit::Nanoseconds | Unit::Bytes => 1.0,
+            Unit::Share => 0.02,
         }
+    }
+
+    /// Whether less of it is better, so that one number may be divided by another.
+    pub(crate) fn is_cost(&self) -> bool {
+        self.unit != Unit::Share
+    }
+
+    /// Whether there is enough of it to be shown as a number.
+    pub(crate) fn is_visible(&self, value: f64) -> bool {
+        value > 0.0 && (self.unit != Unit::Count || value >= LEAST)
     }
 
     /// A number of this kind, as short as it can be read.
@@ -118,10 +150,25 @@ impl Figure {
         match self.unit {
             Unit::Nanoseconds => show_time(value),
             Unit::Bytes => thousands(value),
+            Unit::Share => format!("{:.0} %", 100.0 * value),
             Unit::Count if value >= 20.0 => thousands(value),
             Unit::Count if value == 0.0 => "0".to_owned(),
+            Unit::Count if value < LEAST => "–".to_owned(),
             Unit::Count => format!("{value:.2}"),
         }
+    }
+}
+
+/// A time with its rounds: the median, and in brackets the best and the worst in the same unit.
+impl Figure {
+    pub(crate) fn show_range(&self, summary: Summary) -> String {
+        let median = self.show(summary.median);
+        if self.counted || self.unit != Unit::Nanoseconds || summary.least == summary.most {
+            return median;
+        }
+        let (scale, digits) = scale_of(summary.median);
+        let [least, most] = [summary.least, summary.most].map(|ns| ns / scale);
+        format!("{median} ({least:.digits$}–{most:.digits$})")
     }
 }
 
@@ -139,11 +186,22 @@ fn thousands(value: f64) -> String {
 }
 
 fn show_time(nanoseconds: f64) -> String {
+    let (scale, digits) = scale_of(nanoseconds);
+    let unit = match scale {
+        1.0 => "ns",
+        1e3 => "µs",
+        _ => "ms",
+    };
+    format!("{:.digits$} {unit}", nanoseconds / scale)
+}
+
+/// The nanoseconds of the unit that such a time is shown in, and its decimals.
+fn scale_of(nanoseconds: f64) -> (f64, usize) {
     match nanoseconds {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e4 => format!("{:.2} µs", ns / 1e3),
-        ns if ns < 1e6 => format!("{:.1} µs", ns / 1e3),
-        ns if ns < 1e7 => format!("{:.2} ms", ns / 1e6),
-        ns => format!("{:.1} ms", ns / 1e6),
+        ns if ns < 1e3 => (1.0, 0),
+        ns if ns < 1e4 => (1e3, 2),
+        ns if ns < 1e6 => (1e3, 1),
+        ns if ns < 1e7 => (1e6, 2),
+        _ => (1e6, 1),
     }
 }

@@ -4,13 +4,14 @@ pub(crate) mod counting;
 mod timing;
 
 use crate::catalogue::{Kind, Workload};
+use crate::client;
 use crate::compare::Failure;
 use crate::compare::environment::{Environment, absence};
 use crate::compare::estimate;
 use crate::compare::figure::{ALLOCATIONS, INSTRUCTIONS, SIZE, SYSCALLS};
 use crate::compare::options::{Options, Pass};
 use crate::compare::process::{Runner, Tool};
-use crate::compare::progress::{Progress, duration};
+use crate::compare::progress::{Progress, duration, is_shown};
 use crate::compare::record::Record;
 use crate::compare::size;
 use counting::Counting;
@@ -50,7 +51,9 @@ pub(crate) fn all(
         .then(|| Timing::new(options, processes));
     let expected = timing.as_ref().map_or(0.0, Timing::seconds)
         + counted.iter().map(Counting::seconds).sum::<f64>();
-    eprintln!("about {}", duration(expected));
+    if is_shown() {
+        eprintln!("about {}", duration(expected));
+    }
     let progress = Progress::new(expected);
     if let Some(timing) = timing {
         timing.run(runner, &progress, &mut record);
@@ -61,6 +64,7 @@ pub(crate) fn all(
         keep(&record)?;
     }
     record.seconds = progress.end();
+    record.environment.note_end();
     if record.cells.is_empty() {
         return Err("nothing was measured: no selected workload has such a figure".into());
     }
@@ -103,7 +107,10 @@ fn pairs(options: &Options) -> Vec<Pair> {
         let runtimes = runtimes.iter();
         runtimes.map(move |runtime| (workload, *runtime))
     });
-    all.filter(|(workload, runtime)| workload.exists_on(runtime))
+    let can = |workload: &Workload| {
+        !matches!(workload.kind, Kind::HttpWrk { .. }) || client::is_wrk_installed()
+    };
+    all.filter(|(workload, runtime)| workload.exists_on(runtime) && can(workload))
         .collect()
 }
 

@@ -15,6 +15,7 @@ use crate::compare::contract;
 use crate::compare::environment::absence;
 use crate::compare::figure::Figure;
 use crate::compare::goals;
+use crate::compare::results;
 
 /// The workload of the tail: open loop, 1,000 connections, 20,000 messages a second.
 const TAIL: &str = "tcp_rate/1000x20000";
@@ -24,6 +25,7 @@ Examples:
   -- --list                                 what there is to measure
   -- --quick                                the main workloads, in a few minutes
   -- --goals                                the goals, each beside the best peer
+  -- --results                              RESULTS.md and the table of README, in one run
   -- --only 'tcp_*' udp_echo/1 --on phaseloop libuv
   -- --growth --on phaseloop                fails if a cost grows with the number of things
   -- --contract                             fails if an operation has become dearer
@@ -33,7 +35,7 @@ METHOD.md says how it is measured, and what is not.";
 /// Compares what each operation costs on phaseloop and on other runtimes, in the same run.
 ///
 /// Without options everything is measured in all ways. The driver prints tables and writes
-/// report.html, report.json and summary.md.
+/// report.html, report.json, RESULTS.md and its long tables.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "compare",
@@ -81,7 +83,7 @@ pub(crate) struct Options {
     on: Vec<String>,
     /// The workloads with a goal, and of them what the goals are about
     #[arg(long, help_heading = "What is measured")]
-    goals: bool,
+    pub(crate) goals: bool,
     /// The cost of one of a thousand, and of one of a million; fails if ours grows faster than a
     /// heap's depth
     #[arg(long, help_heading = "What is measured")]
@@ -92,6 +94,10 @@ pub(crate) struct Options {
     /// Ten thousand sleeps, immediates or jobs at one moment
     #[arg(long, help_heading = "What is measured")]
     bursts: bool,
+    /// What RESULTS.md and README show; writes RESULTS.md, the tables of results/ and the chart to the
+    /// folder of the suite, and prints the table of README. With --report from an earlier run
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) results: bool,
     /// The main workloads, with fewer operations; counts some runtimes only
     #[arg(long, help_heading = "What is measured")]
     pub(crate) quick: bool,
@@ -219,6 +225,7 @@ impl Options {
         self.growth && workload.topic() == Topic::Growth
             || self.tail && workload.name == TAIL
             || self.bursts && workload.topic() == Topic::Bursts
+            || self.results && results::shows(workload.name)
     }
 
     pub(crate) fn workloads(&self) -> Vec<Workload> {
@@ -226,7 +233,7 @@ impl Options {
             let mut only = self.only.iter().flat_map(|text| matching(text));
             self.only.is_empty() || only.any(|selected| selected.name == workload.name)
         };
-        let any_group = self.goals || self.growth || self.tail || self.bursts;
+        let any_group = self.goals || self.growth || self.tail || self.bursts || self.results;
         let in_group = |workload: &Workload| {
             !any_group
                 || self.is_in_other_group(workload)

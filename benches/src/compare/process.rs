@@ -66,6 +66,12 @@ impl Output {
         Ok(value.ok_or_else(|| format!("the process printed no {name}"))?)
     }
 
+    /// How many operations there were: a client like `wrk` runs for a time, and counts them.
+    pub(crate) fn operations(&self, asked: u64) -> f64 {
+        let counted = self.values.get("operations").copied();
+        counted.unwrap_or(asked as f64)
+    }
+
     /// Lines of a name and a value; a latency has two.
     fn read_line(&mut self, line: &str) -> Option<()> {
         let (name, value) = line.split_once(' ')?;
@@ -125,7 +131,7 @@ impl Runner {
 
     fn programs_of(&self, runtime: &str) -> &Programs {
         match &self.ours {
-            Some(ours) if runtime.starts_with(OURS) => ours,
+            Some(ours) if runtime.starts_with(OURS) && runtime != "phaseloop-std" => ours,
             _ => &self.programs,
         }
     }

@@ -1,11 +1,8 @@
-//! A line on the terminal that says how far it is; lines now and then where there is no terminal.
+//! A line on the terminal: percent, time left, what is measured. Nothing where there is no terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
-
-/// Where there is no terminal, a line is written at most so often.
-const LINE_EVERY: Duration = Duration::from_secs(10);
+use std::time::Instant;
 
 /// After so many expected seconds the pace of this machine is known.
 const PACE_AFTER: f64 = 5.0;
@@ -22,7 +19,6 @@ struct State {
     passed: f64,
     /// Expected seconds of this one.
     under_way: f64,
-    said: Option<Instant>,
 }
 
 impl Progress {
@@ -33,7 +29,6 @@ impl Progress {
                 start: Instant::now(),
                 passed: 0.0,
                 under_way: 0.0,
-                said: None,
             }),
         }
     }
@@ -52,26 +47,26 @@ impl Progress {
         let left = pace * (self.expected - state.passed).max(0.0);
         let percent = 100.0 * state.passed / self.expected.max(f64::MIN_POSITIVE);
         let line = format!("{percent:3.0} %, {} left: {name}", duration(left));
-        let mut stderr = io::stderr();
         // Nothing depends on what is shown here.
-        if stderr.is_terminal() {
-            let _ = write!(stderr, "\r\x1b[K{line}");
-        } else if state.said.is_none_or(|said| said.elapsed() > LINE_EVERY) {
-            let _ = writeln!(stderr, "{line}");
-            state.said = Some(Instant::now());
+        if is_shown() {
+            let _ = write!(io::stderr(), "\r\x1b[K{line}");
         }
     }
 
     /// All is done. How long it took.
     pub(crate) fn end(self) -> f64 {
-        let mut stderr = io::stderr();
-        if stderr.is_terminal() {
-            let _ = write!(stderr, "\r\x1b[K");
+        if is_shown() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
         }
         let state = self.state.into_inner();
         let state = state.unwrap_or_else(|poisoned| poisoned.into_inner());
         state.start.elapsed().as_secs_f64()
     }
+}
+
+/// Whether somebody looks at a terminal.
+pub(crate) fn is_shown() -> bool {
+    io::stderr().is_terminal()
 }
 
 /// In words, as exact as an estimate can be.

@@ -6,15 +6,16 @@ mod tables;
 
 use std::fmt::Write;
 
-use crate::catalogue::{Thing, Topic, WORKLOADS, Workload};
-use crate::compare::figure::{FIGURES, Figure};
+use crate::catalogue::{OURS, Thing, Topic, WORKLOADS, Workload};
+use crate::compare::caution::cautions;
+use crate::compare::figure::{FIGURES, Figure, P99};
 use crate::compare::growth;
 use crate::compare::record::{Record, Summary};
 use crate::compare::verdict::{self, TOPICS, Verdict};
 
 const STYLE: &str = include_str!("report/style.css");
 
-pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
+pub(crate) fn page(record: &Record, before: Option<&Record>, with_goals: bool) -> String {
     let facts = ["date", "processor", "kernel", "rustc"];
     let facts: Vec<_> = facts
         .iter()
@@ -28,23 +29,32 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
         escape(&facts.join(" · "))
     );
     html.push_str(
-        "<p>Less is better everywhere. Each bar is the median of all rounds, the thin line across it runs from the \
-         best to the worst round; what is counted has none. The number behind a value says how many times phaseloop's \
-         it is. How it is measured, and how to refute it: <code>benches/METHOD.md</code>.</p>",
+        "<p>Less is better everywhere. A bar is the median of all rounds; the thin line across its end runs from the \
+         best to the worst round, and what is counted has none. <b>Every ratio (×) is to the best peer of that row.</b> \
+         How it is measured, and how to refute it: <code>benches/METHOD.md</code>.</p>",
     );
+    for caution in cautions(record) {
+        let _ = write!(html, r#"<p class="caution">{}</p>"#, escape(&caution));
+    }
     let topics: Vec<_> = TOPICS
         .into_iter()
         .filter(|topic| !workloads_of(record, *topic).is_empty())
         .collect();
-    html.push_str(r##"<nav><a href="#goals">Goals</a>"##);
+    html.push_str(r##"<nav><a href="#overview">Overview</a>"##);
+    if with_goals {
+        html.push_str(r##"<a href="#goals">Goals</a>"##);
+    }
     for topic in &topics {
         let _ = write!(html, r##"<a href="#{topic:?}">{topic:?}</a>"##);
     }
-    html.push_str("</nav>");
-    html.push_str(&tables::environment(record));
-    html.push_str(&tables::goals(record));
+    html.push_str(r##"<a href="#tables">Tables</a></nav>"##);
+    html.push_str(&overview(record, &topics));
     html.push_str(&tables::scores(record));
     html.push_str(&tables::losses(record));
+    html.push_str(&tables::environment(record));
+    if with_goals {
+        html.push_str(&tables::goals(record));
+    }
     if let Some(before) = before {
         html.push_str(&tables::changes(before, record));
     }
@@ -59,6 +69,53 @@ pub(crate) fn page(record: &Record, before: Option<&Record>) -> String {
     html.push_str(&tables::failures(record));
     html.push_str("</html>\n");
     html
+}
+
+/// A picture a topic: phaseloop beside the best peer, a row a workload.
+fn overview(record: &Record, topics: &[Topic]) -> String {
+    let mut pictures = String::new();
+    for topic in topics.iter().filter(|topic| **topic != Topic::Growth) {
+        let rows: Vec<_> = workloads_of(record, *topic)
+            .iter()
+            .filter_map(|workload| ratio(record, workload))
+            .collect();
+        if !rows.is_empty() {
+            let _ = write!(
+                pictures,
+                r##"<div class="card"><header><h3><a href="#{topic:?}">{}</a></h3></header>{}</div>"##,
+                escape(topic.title()),
+                plot::ratios(&rows)
+            );
+        }
+    }
+    if pictures.is_empty() {
+        return String::new();
+    }
+    format!(
+        r#"<h2 id="overview">Overview</h2><p>phaseloop's cost divided by the best peer's: to the left of the line phaseloop is cheaper, to the right dearer; grey is even.</p><div class="cards">{pictures}</div>"#
+    )
+}
+
+/// Ours beside the best peer, by the figure that says most; `None` if there is no peer.
+fn ratio(record: &Record, workload: &Workload) -> Option<plot::Ratio> {
+    let figure = figures_of(record, workload).into_iter().next()?;
+    let ours = record.summary(workload.name, OURS, figure)?;
+    let (peer, best) = verdict::best_peer(record, workload.name, figure)?;
+    let are_visible = figure.is_visible(best.median) && figure.is_visible(ours.median);
+    are_visible.then(|| plot::Ratio {
+        workload: workload.name,
+        ratio: ours.median / best.median,
+        peer,
+        verdict: verdict::verdict(figure, ours, best),
+    })
+}
+
+/// The figures by which a workload is judged.
+fn figures_of(record: &Record, workload: &Workload) -> Vec<Figure> {
+    match workload.topic() {
+        Topic::Latency | Topic::Fairness => vec![P99],
+        _ => drawn(record, workload),
+    }
 }
 
 fn workloads_of(record: &Record, topic: Topic) -> Vec<Workload> {
@@ -184,7 +241,12 @@ fn bars(record: &Record, workload: &Workload, figure: Figure) -> Vec<(&'static s
 
 /// The two figures that say most about a workload; the tables have all.
 fn drawn(record: &Record, workload: &Workload) -> Vec<Figure> {
-    let measured = |figure: &Figure| !record.runtimes_with(*figure, &[*workload]).is_empty();
+    // What is nothing on all runtimes has no bars.
+    let measured = |figure: &Figure| {
+        let runtimes = record.runtimes_with(*figure, &[*workload]).into_iter();
+        let mut values = runtimes.filter_map(|name| record.summary(workload.name, name, *figure));
+        values.any(|summary| figure.is_visible(summary.median))
+    };
     let telling = [
         "instructions",
         "wall",
@@ -203,10 +265,7 @@ fn drawn(record: &Record, workload: &Workload) -> Vec<Figure> {
 /// Who is ahead by the figures that are drawn.
 fn badge(record: &Record, workload: &Workload) -> String {
     let duels = verdict::duels(record);
-    let figures = match workload.topic() {
-        Topic::Latency | Topic::Fairness => vec![crate::compare::figure::P99],
-        _ => drawn(record, workload),
-    };
+    let figures = figures_of(record, workload);
     let mine: Vec<_> = duels
         .iter()
         .filter(|duel| duel.workload.name == workload.name && figures.contains(&duel.figure))
@@ -242,8 +301,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::OURS;
-    use crate::compare::figure::{CPU, INSTRUCTIONS, P99, WALL};
+    use crate::compare::figure::{CPU, INSTRUCTIONS, SYSCALLS, WALL};
     use crate::latency::Latencies;
     use std::time::Duration;
 
@@ -267,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_tail_as_curves_and_the_growth_as_lines() {
-        let page = page(&record(), None);
+        let page = page(&record(), None, true);
         assert!(page.contains(r#"<h2 id="Latency">"#));
         assert!(page.contains("latency by share of the messages"));
         assert!(page.contains(r#"<h2 id="Growth">"#));
@@ -278,11 +336,42 @@ mod tests {
     }
 
     #[test]
+    fn the_page_opens_with_cautions_and_the_overview_and_has_goals_on_demand() {
+        let mut record = record();
+        record
+            .cell_mut("spawn_join", OURS)
+            .push(INSTRUCTIONS, 700.0);
+        record
+            .cell_mut("spawn_join", "tokio")
+            .push(INSTRUCTIONS, 1400.0);
+        let text = page(&record, None, false);
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part}"));
+        assert!(at("single round") < at(r#"<h2 id="overview">"#));
+        assert!(at(r#"<h2 id="overview">"#) < at(r#"<h2 id="Tasks">"#));
+        assert!(at("Where and with what") > at(r#"<h2 id="overview">"#));
+        assert!(text.contains("0.50× tokio"), "{text}");
+        assert!(!text.contains(r#"id="goals""#));
+        assert!(page(&record, None, true).contains(r#"id="goals""#));
+    }
+
+    #[test]
+    fn less_than_one_in_a_hundred_is_a_dash_without_a_bar() {
+        let mut record = Record::default();
+        for (runtime, calls) in [(OURS, 0.004), ("tokio", 0.02)] {
+            record.cell_mut("spawn_join", runtime).push(SYSCALLS, calls);
+            record.cell_mut("yield", runtime).push(SYSCALLS, 0.001);
+        }
+        let text = page(&record, None, false);
+        assert!(!text.contains(">0.00"), "{text}");
+        assert_eq!(text.matches("<rect class=\"bar").count(), 1);
+    }
+
+    #[test]
     fn results_that_were_written_render_again_to_the_same_page() {
         let record = record();
         let text = serde_json::to_string(&record).expect("it can be written");
         let read: Record = serde_json::from_str(&text).expect("it was written so");
-        assert_eq!(page(&read, None), page(&record, None));
+        assert_eq!(page(&read, None, true), page(&record, None, true));
     }
 
     #[test]
@@ -291,7 +380,7 @@ mod tests {
             {"workload": "spawn_join", "runtime": "phaseloop", "figures": {"instructions": [777.0]}},
             {"workload": "gone", "runtime": "nothing", "figures": {"cpu": [1.0, 2.0]}}]}"#;
         let record: Record = serde_json::from_str(old).expect("it has what is needed");
-        let page = page(&record, None);
+        let page = page(&record, None, false);
         assert!(page.contains("spawn_join") && page.contains("777"));
         assert!(!page.contains("Growth</h2>"));
         // There is no peer to be ahead of.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::catalogue::OURS;
+use crate::compare::progress::is_shown;
 use crate::compare::{Failure, alone, target_folder};
 
 /// Of this crate.
@@ -16,7 +17,8 @@ fn example(runtime: &str) -> String {
 
 /// Builds the echo servers of the runtimes.
 pub(crate) fn build(runtimes: &[&str]) -> Result<(), Failure> {
-    eprintln!("building {} echo servers for their size", runtimes.len());
+    let names = format!("building {} echo servers for their size", runtimes.len());
+    announce(&names);
     let is_alone = |runtime: &&str| alone::IS_NEEDED && **runtime == *OURS;
     let (ours, others): (Vec<_>, Vec<_>) = runtimes.iter().partition(|name| is_alone(name));
     for (runtimes, is_alone) in [(ours, true), (others, false)] {
@@ -32,10 +34,26 @@ pub(crate) fn build(runtimes: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// On a terminal cargo shows a line of its own: how many crates of how many, and which.
+pub(crate) fn cargo_build() -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--manifest-path", MANIFEST]);
+    if !is_shown() {
+        cargo.arg("--quiet");
+    }
+    cargo
+}
+
+/// What takes a while, on a terminal.
+pub(crate) fn announce(what: &str) {
+    if is_shown() {
+        eprintln!("{what}");
+    }
+}
+
 /// With the features of the suite, so that cargo builds no crate twice.
 fn together() -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--release", "--manifest-path", MANIFEST]);
+    let mut cargo = cargo_build();
     if cfg!(not(feature = "smol")) {
         cargo.arg("--no-default-features");
     }

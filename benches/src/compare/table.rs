@@ -1,14 +1,20 @@
 //! The tables on the terminal: a row a workload, a column a runtime, each number with its ratio to
-//! tokio's.
+//! the best peer's.
 
-use crate::catalogue::{PEER, RUNTIMES};
+use crate::catalogue::RUNTIMES;
+use crate::compare::caution::cautions;
 use crate::compare::figure::{FIGURES, Figure, SYSCALLS};
 use crate::compare::record::Record;
+use crate::compare::verdict::best_peer;
 
 pub(crate) fn print(record: &Record) {
     for (name, value) in &record.environment.0 {
         println!("{name:18} {value}");
     }
+    for caution in cautions(record) {
+        println!("{caution}");
+    }
+    println!("\nbehind a number: how many times the best peer's it is");
     for figure in FIGURES {
         print_figure(record, figure);
     }
@@ -27,7 +33,7 @@ fn print_figure(record: &Record, figure: Figure) {
         return;
     }
     let runtimes = record.runtimes_with(figure, &workloads);
-    println!("\n{} (× {PEER}'s)", figure.title);
+    println!("\n{}", figure.title);
     print!("{:24}", "");
     for runtime in &runtimes {
         print!("{runtime:>22}");
@@ -50,9 +56,9 @@ fn cell(record: &Record, workload: &str, runtime: &str, figure: Figure) -> Optio
     if !figure.counted {
         text.push_str(&format!(" ±{:.0}%", 100.0 * summary.spread()));
     }
-    match record.summary(workload, PEER, figure) {
-        Some(peer) if peer.median > 0.0 && runtime != PEER => {
-            text.push_str(&format!(" ({:.2}×)", summary.median / peer.median));
+    match best_peer(record, workload, figure) {
+        Some((_, best)) if figure.is_cost() && best.median > 0.0 => {
+            text.push_str(&format!(" ({:.2}×)", summary.median / best.median));
         }
         _ => {}
     }

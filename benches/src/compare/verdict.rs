@@ -1,6 +1,6 @@
 //! Who is ahead: counted for the overview, and listed where it is not us.
 
-use crate::catalogue::{OURS, Topic, Workload};
+use crate::catalogue::{OURS, RUNTIMES, Topic, Workload};
 use crate::compare::figure::{FIGURES, Figure};
 use crate::compare::record::{Record, Summary};
 
@@ -35,6 +35,17 @@ pub(crate) fn verdict(figure: Figure, ours: Summary, theirs: Summary) -> Verdict
     }
 }
 
+/// The peer with the least of this figure: the base of all ratios.
+pub(crate) fn best_peer(
+    record: &Record,
+    workload: &str,
+    figure: Figure,
+) -> Option<(&'static str, Summary)> {
+    let peers = RUNTIMES.into_iter().filter(|runtime| is_peer(runtime));
+    let all = peers.filter_map(|peer| Some((peer, record.summary(workload, peer, figure)?)));
+    all.min_by(|a, b| a.1.median.total_cmp(&b.1.median))
+}
+
 /// One comparison with one peer.
 pub(crate) struct Duel {
     pub(crate) workload: Workload,
@@ -55,7 +66,7 @@ impl Duel {
 /// Every figure of ours against every peer that has it, the floors left out.
 pub(crate) fn duels(record: &Record) -> Vec<Duel> {
     let mut duels = Vec::new();
-    for figure in FIGURES {
+    for figure in FIGURES.into_iter().filter(Figure::is_cost) {
         for workload in record.workloads_with(figure) {
             let Some(ours) = record.summary(workload.name, OURS, figure) else {
                 continue;

@@ -4,52 +4,84 @@ use std::future::Future;
 use std::io;
 use std::net;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 
 use super::{
     Http, Pool, Primitives, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener,
 };
 use crate::workload::sockets::DATAGRAM;
 
-/// tokio's current-thread runtime; its tasks that are not `Send` live in a `LocalSet` or in a
-/// `LocalRuntime`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tokio {
-    LocalSet,
-    LocalRuntime,
+/// Tasks are spawned by `tokio::spawn`, as in a server.
+pub(crate) const CURRENT_THREAD: u8 = 0;
+/// Tasks are spawned by `spawn_local` in a `LocalSet`.
+pub(crate) const LOCAL_SET: u8 = 1;
+/// Tasks are spawned by `spawn_local` in a `LocalRuntime`.
+pub(crate) const LOCAL_RUNTIME: u8 = 2;
+
+/// tokio's current-thread runtime, with tasks of this kind. The kind is a part of the type, so that
+/// no call has to look for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tokio<const KIND: u8>;
+
+/// A future or its output, of a runtime with one thread. `tokio::spawn` asks for `Send`, since it
+/// serves both runtimes; the workloads, which all runtimes share, do not promise it.
+struct OneThread<T>(T);
+
+// SAFETY: it is made and used only in `Tokio`, whose runtime polls and drops its tasks on the thread
+// of its `block_on`, and whose join handles stay in tasks of that runtime: nothing is sent.
+unsafe impl<T> Send for OneThread<T> {}
+
+impl<F: Future> Future for OneThread<F> {
+    type Output = OneThread<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the field is pinned with the whole, and never moved out of it.
+        let inner = unsafe { self.map_unchecked_mut(|whole| &mut whole.0) };
+        inner.poll(cx).map(OneThread)
+    }
 }
 
-impl Runtime for Tokio {
+fn spawn<const KIND: u8, F: Future + 'static>(task: F) -> JoinHandle<OneThread<F::Output>> {
+    match KIND {
+        CURRENT_THREAD => tokio::spawn(OneThread(task)),
+        _ => tokio::task::spawn_local(OneThread(task)),
+    }
+}
+
+impl<const KIND: u8> Runtime for Tokio<KIND> {
     fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
         let main = async {
-            let main = tokio::task::spawn_local(main);
-            main.await.expect("it does not panic")
+            let ended = spawn::<KIND, _>(main).await;
+            ended.expect("it does not panic").0
         };
         let mut builder = Builder::new_current_thread();
         builder.enable_all();
-        match self {
-            Self::LocalSet => {
+        match KIND {
+            LOCAL_SET => {
                 let runtime = builder.build().expect("tokio starts");
                 LocalSet::new().block_on(&runtime, main)
             }
-            Self::LocalRuntime => {
+            LOCAL_RUNTIME => {
                 let runtime = builder.build_local(LocalOptions::default());
                 runtime.expect("tokio starts").block_on(main)
             }
+            _ => builder.build().expect("tokio starts").block_on(main),
         }
     }
 
     fn spawn<T: 'static>(self, task: impl Future<Output = T> + 'static) -> impl Future + 'static {
-        tokio::task::spawn_local(task)
+        spawn::<KIND, _>(task)
     }
 
     fn detach(self, task: impl Future<Output = ()> + 'static) {
-        drop(tokio::task::spawn_local(task));
+        drop(spawn::<KIND, _>(task));
     }
 
     fn yield_now(self) -> impl Future {
@@ -65,7 +97,7 @@ impl Runtime for Tokio {
     }
 }
 
-impl Sockets for Tokio {
+impl<const KIND: u8> Sockets for Tokio<KIND> {
     type Listener = TcpListener;
     type Stream = TcpStream;
     type Datagrams = UdpSocket;
@@ -122,7 +154,7 @@ pub(super) async fn echo_datagrams(socket: UdpSocket) -> io::Result<()> {
     }
 }
 
-impl Http for Tokio {
+impl<const KIND: u8> Http for Tokio<KIND> {
     fn hyper_io(
         self,
         stream: TcpStream,
@@ -131,7 +163,7 @@ impl Http for Tokio {
     }
 }
 
-impl Pool for Tokio {
+impl<const KIND: u8> Pool for Tokio<KIND> {
     fn blocking(self, job: impl FnOnce() + Send + 'static) -> impl Future + 'static {
         tokio::task::spawn_blocking(job)
     }
@@ -154,7 +186,7 @@ impl Pool for Tokio {
     }
 }
 
-impl Primitives for Tokio {
+impl<const KIND: u8> Primitives for Tokio<KIND> {
     type Mutex = tokio::sync::Mutex<u64>;
     type Sender = tokio::sync::mpsc::Sender<u64>;
     type Receiver = tokio::sync::mpsc::Receiver<u64>;

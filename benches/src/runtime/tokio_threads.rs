@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::{nonblocking_datagrams, nonblocking_listener};
 use crate::catalogue::Kind;
+use crate::client::PROBES;
 use crate::meter::{Meter, Reading};
 use crate::workload::http::hello;
 use crate::workload::pool::SmallFiles;
@@ -36,6 +37,7 @@ pub(crate) fn run(kind: Kind, n: u64, slowdown: u32) -> Option<Reading> {
         Kind::TcpRate { connections, .. } => tcp_echo(connections, BUFFER),
         Kind::UdpEcho { .. } => udp_echo(),
         Kind::Http { connections } => http(connections),
+        Kind::HttpWrk { connections } => http(connections + PROBES),
         Kind::Blocking { in_flight } => blocking(in_flight, n),
         Kind::ReadFiles { in_flight } => read_files(in_flight, n),
         Kind::StartStop => start_stop(n),

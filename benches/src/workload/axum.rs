@@ -8,7 +8,7 @@ use super::axum_app::App;
 use super::sockets::announced_listener;
 use crate::meter::{Meter, Reading};
 use crate::runtime::phaseloop::Phaseloop;
-use crate::runtime::tokio::Tokio;
+use crate::runtime::tokio::{CURRENT_THREAD, Tokio};
 use crate::runtime::{Runtime, Sockets};
 
 /// The client asks once to learn how long an answer is.
@@ -35,7 +35,7 @@ pub(crate) fn on_phaseloop(requests: u64) -> Reading {
 
 /// The counterpart of [`on_phaseloop`], as axum's documentation has it.
 pub(crate) fn on_tokio(requests: u64) -> Reading {
-    let (rt, listener) = (Tokio::LocalSet, announced_listener());
+    let (rt, listener) = (Tokio::<CURRENT_THREAD>, announced_listener());
     rt.run(async move {
         let (app, reading, last) = measured(requests);
         axum::serve(rt.listener(listener), app.router())

@@ -6,7 +6,7 @@ use super::Pair;
 use crate::catalogue::{Kind, Topic, Workload};
 use crate::compare::Failure;
 use crate::compare::estimate;
-use crate::compare::figure::{CPU, Figure, MAX, P50, P99, P999, RESIDENT, SWITCHES, WALL};
+use crate::compare::figure::{CPU, Figure, KERNEL, MAX, P50, P99, P999, RESIDENT, SWITCHES, WALL};
 use crate::compare::options::Options;
 use crate::compare::process::{Output, Runner, Tool};
 use crate::compare::progress::Progress;
@@ -14,7 +14,7 @@ use crate::compare::record::Record;
 use crate::latency::Latencies;
 
 /// What one run of a cell gives.
-const TIMED: [Figure; 8] = [CPU, WALL, SWITCHES, RESIDENT, P50, P99, P999, MAX];
+const TIMED: [Figure; 9] = [CPU, KERNEL, WALL, SWITCHES, RESIDENT, P50, P99, P999, MAX];
 
 pub(super) struct Timing {
     rounds: usize,
@@ -107,7 +107,8 @@ fn keep_times(
             P999 => output.latencies.at(0.999),
             MAX => output.latencies.max(),
             WALL if workload.kind == Kind::ColdStart => output.lifetime,
-            figure => output.get(figure.name)? / n as f64,
+            KERNEL => output.get(KERNEL.name)?,
+            figure => output.get(figure.name)? / output.operations(n),
         };
         cell.push(figure, value);
     }

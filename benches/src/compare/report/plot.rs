@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::escape;
-use crate::catalogue::{OURS, RUNTIMES};
+use crate::catalogue::RUNTIMES;
 use crate::compare::figure::Figure;
 use crate::compare::record::Summary;
+use crate::compare::verdict::{Verdict, is_peer};
 
 const WIDTH: f64 = 460.0;
 const ROW: f64 = 22.0;
@@ -32,21 +33,31 @@ pub(super) fn bars(figure: Figure, rows: &[(&str, Summary)]) -> String {
     };
     let room = WIDTH - LABELS - VALUES;
     let x = |value: f64| LABELS + room * (value / scale.max(f64::MIN_POSITIVE)).min(1.0);
-    let ours = rows.iter().find(|(runtime, _)| *runtime == OURS);
+    let best = rows
+        .iter()
+        .filter(|(runtime, summary)| is_peer(runtime) && figure.is_visible(summary.median))
+        .map(|(_, summary)| summary.median)
+        .min_by(f64::total_cmp);
     let height = ROW * rows.len() as f64;
     let mut svg = format!(r#"<svg viewBox="0 0 {WIDTH} {height}" role="img">"#);
     for (i, (runtime, summary)) in rows.iter().enumerate() {
         let top = ROW * i as f64;
         let middle = top + ROW / 2.0;
         let class = class_of(runtime);
-        let length = (x(summary.median) - LABELS).max(1.0);
         let _ = write!(
             svg,
-            r#"<text class="label {class}" x="{}" y="{middle}">{runtime}</text><rect class="bar {class}" x="{LABELS}" y="{}" width="{length:.1}" height="{}"/>"#,
+            r#"<text class="label {class}" x="{}" y="{middle}">{runtime}</text>"#,
             LABELS - 8.0,
-            top + 4.0,
-            ROW - 8.0,
         );
+        if figure.is_visible(summary.median) {
+            let _ = write!(
+                svg,
+                r#"<rect class="bar {class}" x="{LABELS}" y="{}" width="{:.1}" height="{}"/>"#,
+                top + 4.0,
+                (x(summary.median) - LABELS).max(1.0),
+                ROW - 8.0,
+            );
+        }
         if summary.median > scale {
             let _ = write!(
                 svg,
@@ -64,8 +75,8 @@ pub(super) fn bars(figure: Figure, rows: &[(&str, Summary)]) -> String {
             );
         }
         let mut value = figure.show(summary.median);
-        if let Some((_, ours)) = ours.filter(|(_, ours)| *runtime != OURS && ours.median > 0.0) {
-            let ratio = summary.median / ours.median;
+        if let Some(best) = best.filter(|_| figure.is_visible(summary.median)) {
+            let ratio = summary.median / best;
             let digits = if ratio < 100.0 { 2 } else { 0 };
             let _ = write!(value, "  {ratio:.digits$}×");
         }
@@ -74,6 +85,57 @@ pub(super) fn bars(figure: Figure, rows: &[(&str, Summary)]) -> String {
             r#"<text class="value" x="{}" y="{middle}">{}</text>"#,
             LABELS + room + 8.0,
             escape(&value)
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+/// Ours beside the best peer.
+pub(super) struct Ratio {
+    pub(super) workload: &'static str,
+    pub(super) ratio: f64,
+    pub(super) peer: &'static str,
+    pub(super) verdict: Verdict,
+}
+
+/// The ratios of an overview go from a tenth to ten times; the axis is logarithmic.
+const WIDEST: f64 = 10.0;
+
+/// A bar a workload, from the line at which both cost the same.
+pub(super) fn ratios(rows: &[Ratio]) -> String {
+    const LABELS: f64 = 178.0;
+    const VALUES: f64 = 132.0;
+    let room = WIDTH - LABELS - VALUES;
+    let x = |ratio: f64| {
+        let position = ratio.clamp(1.0 / WIDEST, WIDEST).log10() / WIDEST.log10();
+        LABELS + room / 2.0 * (1.0 + position)
+    };
+    let height = ROW * rows.len() as f64;
+    let mut svg = format!(
+        r#"<svg viewBox="0 0 {WIDTH} {height}" role="img"><path class="even-line" d="M{0:.1} 0V{height}"/>"#,
+        x(1.0)
+    );
+    for (i, row) in rows.iter().enumerate() {
+        let top = ROW * i as f64;
+        let middle = top + ROW / 2.0;
+        let (from, to) = (x(row.ratio.min(1.0)), x(row.ratio.max(1.0)));
+        let class = match row.verdict {
+            Verdict::Ahead => "win",
+            Verdict::Even => "draw",
+            Verdict::Behind => "loss",
+        };
+        let _ = write!(
+            svg,
+            r#"<text class="label" x="{}" y="{middle}">{}</text><rect class="bar {class}" x="{from:.1}" y="{}" width="{:.1}" height="{}"/><text class="value" x="{}" y="{middle}">{:.2}× {}</text>"#,
+            LABELS - 8.0,
+            row.workload,
+            top + 5.0,
+            (to - from).max(1.0),
+            ROW - 10.0,
+            LABELS + room + 8.0,
+            row.ratio,
+            row.peer
         );
     }
     svg.push_str("</svg>");

@@ -70,8 +70,8 @@ pub(super) fn scores(record: &Record) -> String {
         .into_iter()
         .filter(|topic| duels.iter().any(|duel| duel.workload.topic() == *topic))
         .collect();
-    let mut html = "<h2>Overview</h2><p>How many figures phaseloop is ahead in, even (within 5 %, or within the \
-                    spread), and behind, peer by peer.</p><div class=\"scroll\"><table><tr><th></th>"
+    let mut html = "<p>How many figures phaseloop is ahead in, even (within 5 %, or within the spread), and behind, peer by \
+                    peer.</p><div class=\"scroll\"><table><tr><th></th>"
         .to_owned();
     for topic in &topics {
         let _ = write!(html, "<th>{topic:?}</th>");
