@@ -1,16 +1,16 @@
 //! The trace as one page that needs no network: a timeline, and a table of who made timers late.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::blame::Millis;
 use super::json::Text;
 use super::record::{Record, Subject, SubjectKey, What};
 use super::trace::{Span, Trace};
 use crate::histogram::Histogram;
 use crate::keeper::Keeper;
+use crate::sys::clock;
 
 /// The page, with marks where the words, the table and the data are inserted.
 const PAGE: &str = include_str!("timeline.html");
@@ -21,6 +21,9 @@ const ARROWS: usize = 50;
 pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut rest = PAGE;
     for (mark, text) in [
+        ("@TITLE@", escape(&program())),
+        ("@PROGRAM@", escape(&program())),
+        ("@HEADER@", header()),
         ("@SENTENCE@", escape(&sentence(trace))),
         ("@ROWS@", rows(trace)),
         ("@DATA@", Data::of(trace)),
@@ -33,6 +36,28 @@ pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
     out.write_all(rest.as_bytes())
 }
 
+/// The program's name, without its folder.
+fn program() -> String {
+    let path = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&path).file_name();
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "a program".to_owned())
+}
+
+/// The command, the time at which the page was written, which the script shows in the reader's time
+/// zone, and the version.
+fn header() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let command = words.collect::<Vec<_>>().join(" ");
+    let since = clock::wall().duration_since(std::time::UNIX_EPOCH);
+    let seconds = since.unwrap_or_default().as_secs();
+    format!(
+        "<code>{}</code> · <time id=\"date\" datetime=\"{seconds}\"></time> · phaseloop {}",
+        escape(&command),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 /// Describes the trace in one sentence.
 fn sentence(trace: &Trace<'_>) -> String {
     let Span { start, end } = trace.extent();
@@ -42,16 +67,25 @@ fn sentence(trace: &Trace<'_>) -> String {
     let share = 1.0 - Duration::from_nanos(idle).as_secs_f64() / whole.as_secs_f64().max(1e-9);
     format!(
         "{} recorded: the loop was busy {:.1} % of the time; {} polls, {} callbacks, {} late timers; \
-         an event waits {} at most in half of all moments, {} in 99 %, {} in the worst.",
-        Millis(whole),
+         event delay p50 / p99 / max: {} / {} / {}.",
+        Spaced(whole),
         share.clamp(0.0, 1.0) * 100.0,
         trace.of(What::Poll).count(),
         trace.of(What::Callback).count(),
         trace.late.len(),
-        Millis(busy.delay_quantile(0.5, whole)),
-        Millis(busy.delay_quantile(0.99, whole)),
-        Millis(busy.max()),
+        Spaced(busy.delay_quantile(0.5, whole)),
+        Spaced(busy.delay_quantile(0.99, whole)),
+        Spaced(busy.max()),
     )
+}
+
+/// A duration in milliseconds, as `50.2 ms`.
+struct Spaced(Duration);
+
+impl fmt::Display for Spaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} ms", self.0.as_secs_f64() * 1e3)
+    }
 }
 
 fn busy_periods(trace: &Trace<'_>) -> Histogram {
@@ -99,8 +133,8 @@ fn rows(trace: &Trace<'_>) -> String {
             activity.end - origin,
             escape(&name),
             row.made_late,
-            Millis(Duration::from_nanos(row.took)),
-            Millis(Duration::from_nanos(row.longest)),
+            Spaced(Duration::from_nanos(row.took)),
+            Spaced(Duration::from_nanos(row.longest)),
             escape(&site),
         );
     }
@@ -291,7 +325,9 @@ mod tests {
             Record::new(What::Wait, 90 * MS, 100 * MS),
         ];
         let page = page(&records);
-        assert!(page.contains("100.0ms recorded: the loop was busy 40.0 % of the time"));
+        assert!(page.contains("100.0 ms recorded: the loop was busy 40.0 % of the time"));
+        assert!(page.contains("event delay p50 / p99 / max: "));
+        assert!(page.contains(concat!("phaseloop ", env!("CARGO_PKG_VERSION"))));
         assert!(page.contains("<td>tick</td><td class=\"number\">1</td>"));
         assert!(!page.contains("http:") && !page.contains("https:"));
         let data = data(&page);
