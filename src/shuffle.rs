@@ -59,6 +59,7 @@
 mod builder;
 mod explore;
 mod found;
+mod progress;
 mod quiet;
 mod recording;
 mod shrink;

@@ -4,7 +4,12 @@
 //! own account, in the middle of programs that may not print at all, so nothing of it may fail.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+
+/// Returns whether somebody may look at standard error.
+pub fn is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
 
 /// Prints a line on standard error, and ignores an error.
 // Not inlined: a line is rare, and its formatting is large.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::found::{Found, difference, refuse, trace};
+use super::progress::Progress;
 use super::quiet;
 use super::recording::{Answer, Log, Recorder, Replay};
 use super::shrink::shrink;
@@ -297,7 +298,9 @@ impl Explore {
             self.run_deviations(depth, limit, program, &mut explored)?;
             return Ok(explored);
         }
+        let mut progress = Progress::new(self.seeds);
         for seed in self.first..self.first.saturating_add(self.seeds) {
+            progress.show(seed - self.first);
             let answer = || Self::answers(self.strategy, seed, length);
             let outcome = self.run_once(answer(), program, false);
             explored.add(&outcome);
@@ -324,11 +327,13 @@ impl Explore {
         program: &impl Fn() -> F,
         explored: &mut Explored,
     ) -> Result<(), Box<Found>> {
+        let mut progress = Progress::new(limit);
         let mut left = VecDeque::from([Deviation::default()]);
         while let Some(deviation) = left.pop_front() {
             if explored.runs >= limit {
                 return Ok(());
             }
+            progress.show(explored.runs);
             let outcome = self.run_once(deviation.clone(), program, false);
             explored.add(&outcome);
             self.judge(&outcome, None, program, || deviation.clone(), false)?;

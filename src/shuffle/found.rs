@@ -15,13 +15,13 @@ const MOST_LINES: usize = 40;
 pub struct Found {
     /// The seed of the run; `None` for the usual run, and for one that was not made by a seed.
     pub seed: Option<u64>,
-    /// The unusual answers of the run.
+    /// The decisions of the schedule that differ from the usual ones.
     pub unusual: Vec<Pick>,
-    /// The fewest unusual answers that were found to fail as well.
+    /// The fewest of these decisions that were found to fail as well.
     pub shrunk: Vec<Pick>,
     /// Why the run failed.
     pub message: String,
-    /// The questions from the first unusual answer on, one line each.
+    /// The decisions from the first unusual one on, one line each.
     pub trace: Vec<String>,
     /// The [report](crate::LoopHandle::report) of the loop after the failure.
     pub report: String,
@@ -34,23 +34,19 @@ pub struct Found {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.seed {
-            Some(seed) => writeln!(f, "seed {seed} fails: {}", self.message)?,
+            Some(seed) => writeln!(f, "the schedule of seed {seed} fails: {}", self.message)?,
             None if self.unusual.is_empty() => {
-                writeln!(f, "the run without unusual answers fails: {}", self.message)?;
+                writeln!(f, "the usual schedule fails: {}", self.message)?;
             }
-            None => writeln!(f, "the run fails: {}", self.message)?,
+            None => writeln!(f, "the schedule fails: {}", self.message)?,
         }
         if !self.shrunk.is_empty() {
             let (enough, all) = (self.shrunk.len(), self.unusual.len());
-            let answers = if enough == 1 {
-                "answer is"
-            } else {
-                "answers are"
-            };
+            let decisions = if enough == 1 { "decision" } else { "decisions" };
             let runs = self.runs;
             writeln!(
                 f,
-                "{enough} unusual {answers} enough (of {all}; {runs} runs):"
+                "minimized to {enough} {decisions} of {all}, in {runs} runs:"
             )?;
             for pick in &self.shrunk {
                 writeln!(f, "  {pick}: {}", pick.kind.meaning(pick.answer))?;
@@ -60,14 +56,18 @@ impl fmt::Display for Found {
             writeln!(f, "not repeatable: {outside}")?;
         }
         if let Some(seed) = self.seed {
-            writeln!(f, "again: PHASELOOP_SEED={seed}")?;
+            writeln!(f, "replay with PHASELOOP_SEED={seed}")?;
         }
         if !self.shrunk.is_empty() {
             let picks: Vec<_> = self.shrunk.iter().map(Pick::to_string).collect();
-            writeln!(f, "only these: PHASELOOP_PICKS=\"{}\"", picks.join("; "))?;
+            let picks = picks.join("; ");
+            writeln!(
+                f,
+                "replay the minimized schedule with PHASELOOP_PICKS=\"{picks}\""
+            )?;
         }
         if !self.trace.is_empty() {
-            writeln!(f, "what was asked from the first unusual answer on:")?;
+            writeln!(f, "the schedule from its first unusual decision on:")?;
             for line in self.trace.iter().take(MOST_LINES) {
                 writeln!(f, "  {line}")?;
             }
@@ -104,11 +104,11 @@ pub(super) fn difference(first: &Log, second: &Log) -> Option<String> {
     let (first, second) = (&first.choices, &second.choices);
     let place = (0..first.len().max(second.len())).find(|n| first.get(*n) != second.get(*n))?;
     let describe = |choice: Option<&Choice>| match choice {
-        Some(choice) => format!("\"{}\" of {} answers", choice.pick, choice.count),
-        None => "the end of the run".to_owned(),
+        Some(choice) => format!("\"{}\" of {} choices", choice.pick, choice.count),
+        None => "the end of the schedule".to_owned(),
     };
     Some(format!(
-        "not repeatable: question {place} was {}, then {}; the program depends on something that the loop does not decide: \
+        "not repeatable: decision {place} was {}, then {}; the program depends on something that the loop does not decide: \
          another thread, a peer outside of the program, the order of a `HashMap`, the real clock, a random number, a static",
         describe(first.get(place)),
         describe(second.get(place)),

@@ -160,7 +160,7 @@ fn a_program_that_reads_the_real_clock_is_reported() {
 
 fn is_not_repeatable(found: Result<Explored, Box<Found>>) {
     let found = found.unwrap_err().to_string();
-    assert!(found.contains("not repeatable: question"), "{found}");
+    assert!(found.contains("not repeatable: decision"), "{found}");
     assert!(
         found.contains("the real clock"),
         "the causes are listed: {found}"

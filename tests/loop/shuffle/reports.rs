@@ -24,11 +24,11 @@ fn a_failure_is_reported_with_its_seed_and_the_answers_that_it_needs() {
     let seed = found.seed.unwrap();
     let pick = found.shrunk[0];
     for part in [
-        format!("seed {seed} fails: the job is late"),
-        "1 unusual answer is enough".to_owned(),
-        format!("again: PHASELOOP_SEED={seed}"),
-        format!("only these: PHASELOOP_PICKS=\"{pick}\""),
-        "what was asked from the first unusual answer on".to_owned(),
+        format!("the schedule of seed {seed} fails: the job is late"),
+        "minimized to 1 decision of ".to_owned(),
+        format!("replay with PHASELOOP_SEED={seed}"),
+        format!("replay the minimized schedule with PHASELOOP_PICKS=\"{pick}\""),
+        "the schedule from its first unusual decision on".to_owned(),
         "reports.rs".to_owned(),
     ] {
         assert!(text.contains(&part), "{part:?} is not in\n{text}");
