@@ -64,6 +64,7 @@ mod shuffle;
 mod sites;
 mod spawn;
 mod sync;
+mod timeline;
 mod tree;
 mod two_loops;
 mod unwind_safe;

@@ -1,0 +1,126 @@
+//! The page of `PHASELOOP_TRACE=out.html` in a browser. Without Chromium these tests do nothing.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use phaseloop::task;
+use phaseloop::time::sleep;
+
+use crate::util::child::in_child;
+use crate::util::files::Directory;
+
+/// The names under which distributions have it.
+const BROWSERS: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "chrome-headless-shell",
+];
+
+fn browser() -> Option<&'static str> {
+    BROWSERS.into_iter().find(|name| {
+        let mut command = Command::new(name);
+        command.arg("--version");
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
+}
+
+/// Uses the page as a reader would, in an element that is 420 pixels wide, and leaves what it found
+/// in the title. A frame, since a browser may refuse so small a window.
+const READER: &str = r##"
+"use strict";
+const view = () => [from, to].map(Math.round).join();
+const key = name => window.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+const pointer = (name, id, left) => canvas.dispatchEvent(
+  new PointerEvent(name, { pointerId: id, clientX: left, pointerType: "touch", bubbles: true }));
+canvas.setPointerCapture = () => {};
+const seen = {};
+const whole = view();
+key("+"); const zoomed = view();
+key("ArrowRight"); const moved = view();
+key("0");
+seen.keys = zoomed !== whole && moved !== zoomed && view() === whole;
+document.getElementById("in").click(); const pressed = view();
+document.getElementById("right").click(); const right = view();
+document.getElementById("all").click();
+seen.buttons = pressed === zoomed && right === moved && view() === whole;
+pointer("pointerdown", 1, 200); pointer("pointerdown", 2, 220);
+pointer("pointermove", 2, 300); pointer("pointerup", 2, 300); const pinched = view();
+pointer("pointermove", 1, 120); pointer("pointerup", 1, 120);
+seen.touch = pinched !== whole && view() !== pinched;
+key("0");
+for (let i = 0; i < 6; i++) key("+");
+search.value = "worker-777"; search.dispatchEvent(new Event("input"));
+seen.search = found.textContent.includes("worker-777") && stops.length > 0
+  && stops[0][0] >= from && stops[0][1] <= to;
+const unfiltered = boxes.length;
+only.click();
+seen.filter = boxes.length < unfiltered && boxes.every(box => matches.has(box[4].subject));
+search.value = "nobody"; search.dispatchEvent(new Event("input"));
+seen.absent = found.textContent === "not found";
+search.value = ""; search.dispatchEvent(new Event("input"));
+seen.width = window.innerWidth === 420;
+seen.uncut = document.documentElement.scrollWidth <= document.documentElement.clientWidth;
+seen.folded = !ROWS.includes("closing") && folded.includes("closing");
+seen.requests = performance.getEntriesByType("resource").length === 0;
+seen.header = document.querySelector("h1").textContent.length > 0
+  && document.getElementById("date").textContent.length > 0;
+parent.postMessage(seen, "*");
+"##;
+
+#[test]
+fn the_page_finds_a_task_among_a_thousand_and_fits_a_phone() {
+    let directory = Directory::new("timeline");
+    let path = directory.path("out.html");
+    let name = "the_page_finds_a_task_among_a_thousand_and_fits_a_phone";
+    let variable = format!("PHASELOOP_TRACE={}", path.to_str().unwrap());
+    let child = in_child(&["env", &variable], name, || {
+        phaseloop::block_on(async {
+            let tasks = (0..1_000).map(|i| {
+                let name = format!("worker-{i}");
+                let task = task::Builder::new().name(&name);
+                task.spawn(sleep(Duration::from_millis(1)))
+            });
+            let tasks: Vec<_> = tasks.collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+    });
+    let Some(child) = child else { return };
+    assert!(child.wait_with_output().unwrap().status.success());
+    let Some(browser) = browser() else {
+        eprintln!("SKIPPED: no Chromium is installed");
+        return;
+    };
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = page.rsplit_once("</script>").unwrap();
+    let page = format!("{before}{READER}</script>{after}");
+    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
+    let outer = directory.path("outer.html");
+    let frame = format!(
+        "<!doctype html><pre id=\"seen\"></pre><script>addEventListener('message', event => {{ \
+         document.getElementById('seen').textContent = JSON.stringify(event.data); }});</script>\
+         <iframe width=\"420\" height=\"800\" style=\"border:0\" srcdoc=\"{quoted}\"></iframe>"
+    );
+    std::fs::write(&outer, frame).unwrap();
+    let profile = directory.path("profile");
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .args(["--disable-dev-shm-usage", "--virtual-time-budget=10000"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", outer.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let (_, seen) = dom.split_once("<pre id=\"seen\">").expect("the page");
+    let (seen, _) = seen.split_once("</pre>").unwrap();
+    let wanted = [
+        "keys", "buttons", "touch", "search", "filter", "absent", "width", "uncut", "folded",
+        "requests", "header",
+    ];
+    for what in wanted {
+        assert!(seen.contains(&format!("\"{what}\":true")), "{what}: {seen}");
+    }
+}
