@@ -4,9 +4,12 @@
 //! own account, in the middle of programs that may not print at all, so nothing of it may fail.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+#[cfg(feature = "test-util")]
+use std::io::IsTerminal;
+use std::io::{self, Write};
 
 /// Returns whether somebody may look at standard error.
+#[cfg(feature = "test-util")]
 pub fn is_terminal() -> bool {
     io::stderr().is_terminal()
 }

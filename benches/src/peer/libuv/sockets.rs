@@ -78,7 +78,9 @@ extern "C" fn give_buffer(handle: *mut uv_handle_t, _: usize, buffer: *mut uv_bu
     unsafe {
         let server = (*handle).data.cast::<Server>();
         let bytes = &mut (*server).buffer;
-        *buffer = uv_buf_init(bytes.as_mut_ptr().cast::<c_char>(), bytes.len() as c_uint);
+        // As C would: `uv_buf_init` is a call.
+        (*buffer).base = bytes.as_mut_ptr().cast::<c_char>();
+        (*buffer).len = bytes.len();
     }
 }
 
@@ -92,13 +94,18 @@ extern "C" fn echo(stream: *mut uv_stream_t, read: isize, buffer: *const uv_buf_
             uv_close(stream.cast(), Some(free));
             return;
         }
-        let mut done = 0;
-        while done < read {
-            let base = (*buffer).base.offset(done);
-            let rest = uv_buf_init(base, (read - done) as c_uint);
+        let mut rest = uv_buf_t {
+            base: (*buffer).base,
+            len: read as usize,
+        };
+        loop {
             let written = uv_try_write(stream, &raw const rest, 1);
+            if written == rest.len as i32 {
+                return;
+            }
             if written > 0 {
-                done += written as isize;
+                rest.base = rest.base.offset(written as isize);
+                rest.len -= written as usize;
             } else if written != libuv_sys2::uv_errno_t_UV_EAGAIN {
                 check(written);
             }
