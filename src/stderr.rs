@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 /// Returns whether somebody may look at standard error.
 #[cfg(feature = "test-util")]
-pub fn is_terminal() -> bool {
+pub(crate) fn is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
