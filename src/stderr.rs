@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::io::{self, Write};
 
-/// Returns whether somebody may look at standard error.
+/// Returns whether standard error is a terminal.
 #[cfg(feature = "test-util")]
 pub(crate) fn is_terminal() -> bool {
     io::stderr().is_terminal()
