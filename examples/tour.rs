@@ -1,162 +1,175 @@
-//! A tour of the loop in a few seconds: every line names the phase or lane that prints it, in the
-//! order that the loop guarantees.
+//! A tour in six chapters: the order of the lanes, a server and its clients, a file, a child, a
+//! paused clock, and the report of a program that hangs.
 //!
 //! ```text
 //! cargo run --release --example tour
 //! ```
 
 use std::cell::Cell;
+use std::env;
+use std::io::{self, IsTerminal};
 use std::rc::Rc;
-use std::thread;
 use std::time::Duration;
 
-use phaseloop::phase::{self, Check, Idle, Prepare};
-use phaseloop::time::{self, Timer};
-use phaseloop::{EventLoop, Handle, LoopHandle, RunMode};
+use phaseloop::fs;
+use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+use phaseloop::net::{TcpListener, TcpStream};
+use phaseloop::process::{Command, Stdio};
+use phaseloop::sync::Mutex;
+use phaseloop::time::{self, Timer, sleep};
+use phaseloop::{LoopHandle, next_tick, queue_microtask, run, set_immediate, spawn, task};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lanes()?;
-    one_turn()?;
-    tasks_and_phases();
-    other_threads();
-    why_alive()?;
-    println!("\nNothing is left on the loop, so the program ends.");
+    if env::args().nth(1).as_deref() == Some("child") {
+        print!("{}", io::read_to_string(io::stdin())?.to_uppercase());
+        return Ok(());
+    }
+    let started = std::time::Instant::now();
+    chapter("1  Order: after each callback all ticks run, then all microtasks");
+    run(lanes())??;
+    chapter("2  A server and its clients, and an Rc that they share: one thread, no lock");
+    run(server())??;
+    chapter("3  A file, written and read by the thread pool");
+    run(file())??;
+    chapter("4  A child process, with its pipes on the loop");
+    run(child())??;
+    chapter("5  A paused clock: tests of long times take no time");
+    run(paused_clock())?;
+    chapter("6  Why does it hang? Two tasks take two locks in opposite order");
+    run(circle())?;
+    println!();
+    line(&format!("The tour took {:.0?}.", started.elapsed()));
     Ok(())
 }
 
-fn title(text: &str) {
-    println!("\n== {text}\n");
-}
-
-fn lanes() -> Result<(), Box<dyn std::error::Error>> {
-    title("After every callback the lanes are drained: all ticks, then all microtasks");
-    let mut event_loop = EventLoop::new()?;
-    let timer = Timer::new(&event_loop.handle());
-    timer.start(Duration::ZERO, Duration::ZERO, |_| {
-        phaseloop::set_immediate(|| println!("  7  immediate: the check phase"));
-        phaseloop::queue_microtask(|| {
-            println!("  3  microtask");
-            phaseloop::next_tick(|| {
-                println!("  6  tick queued by a microtask: after all microtasks")
-            });
+/// The timer's callback queues one entry in each lane. Each line has the number of its turn.
+async fn lanes() -> io::Result<()> {
+    let timer = Timer::new(&LoopHandle::current());
+    timer.start(Duration::from_millis(1), Duration::ZERO, |_| {
+        set_immediate(|| line("7  immediate              check phase"));
+        queue_microtask(|| {
+            line("3  microtask              in the order of queueing");
+            next_tick(|| line("6  tick of a microtask    when the microtasks are done"));
         });
-        phaseloop::spawn(async {
-            println!("  4  spawned task: its first poll is a microtask");
-            phaseloop::task::yield_microtask().await;
-            println!("  5  the same task after yield_microtask: the back of the same lane");
+        spawn(async {
+            line("4  a new task             its first poll is a microtask");
+            task::yield_microtask().await;
+            line("5  the task again         at the back of the same lane");
         })
         .detach();
-        phaseloop::next_tick(|| println!("  2  tick: queued last, yet before all microtasks"));
-        println!("  1  timer callback: it queues all the others");
+        next_tick(|| line("2  tick                   queued last, before all microtasks"));
+        line("1  callback of a timer    timers phase; it queues all the others");
     })?;
-    event_loop.run(RunMode::Default)?;
+    sleep(Duration::from_millis(5)).await;
     Ok(())
 }
 
-fn one_turn() -> Result<(), Box<dyn std::error::Error>> {
-    title("Turns of the loop: a hook in each phase, until the timer stops them all");
-    let mut event_loop = EventLoop::new()?;
-    let handle = event_loop.handle();
-
-    let idle = Rc::new(Idle::new(&handle));
-    let prepare = Rc::new(Prepare::new(&handle));
-    let check = Rc::new(Check::new(&handle));
-    idle.start(|_| println!("  idle      keeps the loop from sleeping"))?;
-    prepare.start(|_| println!("  prepare   right before the wait"))?;
-    check.start(|_| println!("  check     right after the wait"))?;
-
-    let timer = Timer::new(&handle);
-    let hooks = (idle.clone(), prepare.clone(), check.clone());
-    let turns = Cell::new(0);
-    timer.start(Duration::ZERO, Duration::from_nanos(1), move |timer| {
-        turns.set(turns.get() + 1);
-        println!("  timers    call {}", turns.get());
-        if turns.get() == 3 {
-            let (idle, prepare, check) = &hooks;
-            idle.close()
-                .then(|| println!("  closing   idle, closed first, reports last"));
-            prepare.close().then(|| println!("  closing   prepare"));
-            check
-                .close()
-                .then(|| println!("  closing   check, closed last, reports first"));
-            timer.stop();
-        }
-    })?;
-    let alive = event_loop.run(RunMode::Default)?;
-    println!("  run() returns; still alive: {alive}");
-    Ok(())
-}
-
-fn tasks_and_phases() {
-    title("Futures wait for phases, and share an Rc: all tasks run on this thread");
-    let step = Rc::new(Cell::new(0));
-    let say = {
-        let step = step.clone();
-        move |text: &str| {
-            step.set(step.get() + 1);
-            println!("  {}  {text}", step.get());
-        }
-    };
-    phaseloop::block_on(async {
-        let other = phaseloop::spawn({
-            let say = say.clone();
-            async move {
-                time::sleep(Duration::from_millis(1)).await;
-                say("sleep is over: the timers phase");
-                phase::check().await;
-                say("phase::check(): the next turn, after its wait");
-                time::sleep(Duration::ZERO).await;
-                say("a sleep of zero: the timers phase of the same turn");
-                "result"
+async fn server() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let served = Rc::new(Cell::new(0));
+    let server = spawn({
+        let served = served.clone();
+        async move {
+            while let Ok((mut stream, _peer)) = listener.accept().await {
+                let served = served.clone();
+                spawn(async move {
+                    let mut name = String::new();
+                    stream.read_to_string(&mut name).await?;
+                    served.set(served.get() + 1);
+                    let answer = format!("hello {name}, you are number {}", served.get());
+                    stream.write_all(answer.as_bytes()).await
+                })
+                .detach();
             }
-        });
-        say("the task is spawned, not yet polled");
-        let result = other.await;
-        say(&format!("awaiting it gave {result:?}"));
-    });
-    assert_eq!(step.get(), 5);
-}
-
-fn other_threads() {
-    title("Wakes from other threads arrive in the poll phase");
-    phaseloop::block_on(async {
-        let remote = LoopHandle::current().remote();
-        let local = Rc::new("an Rc created on the loop's thread");
-        println!("  the loop thread has {local}");
-        let worker = thread::spawn(move || {
-            let task = remote.spawn(|| async {
-                let local = Rc::new(41);
-                time::sleep(Duration::from_millis(1)).await;
-                *local + 1
-            });
-            task.map(|task| task.join())
-        });
-        while !worker.is_finished() {
-            time::sleep(Duration::from_millis(1)).await;
         }
-        println!(
-            "  the worker spawned a task here and got {:?}",
-            worker.join().unwrap()
-        );
     });
+    for name in ["Ada", "Grace", "Barbara"] {
+        let mut client = TcpStream::connect(address).await?;
+        client.write_all(name.as_bytes()).await?;
+        client.close().await?;
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await?;
+        line(&format!("{name} got {answer:?}"));
+    }
+    server.abort();
+    line(&format!("the server has counted {}", served.get()));
+    Ok(())
 }
 
-fn why_alive() -> Result<(), Box<dyn std::error::Error>> {
-    title("What keeps the loop alive");
-    let mut event_loop = EventLoop::new()?;
-    let handle = event_loop.handle();
-    let timer = Timer::new(&handle);
-    timer.start(Duration::from_millis(20), Duration::ZERO, |_| {
-        println!("  the timer fires")
-    })?;
-    for (kind, count) in handle.keepers() {
-        println!("  kept alive by {count} × {kind}");
+async fn file() -> io::Result<()> {
+    let folder = fs::mkdtemp(env::temp_dir().join("tour-XXXXXX")).await?;
+    let path = folder.join("poem");
+    fs::write(&path, "one\ntwo\nthree\n").await?;
+    let text = fs::read_to_string(&path).await?;
+    line(&format!("{} lines came back", text.lines().count()));
+    // Errors name the operation and the file.
+    match fs::read(path.with_extension("gone")).await {
+        Ok(_) => line("not reached"),
+        Err(error) => line(&error.to_string().replace(&*folder.to_string_lossy(), "…")),
     }
-    for info in handle.handles() {
-        println!("  {} created at {}", info.kind, info.created_at);
-    }
-    event_loop.run(RunMode::Default)?;
-    timer.unref();
-    println!("  afterwards: alive = {}", handle.is_alive());
+    fs::remove_dir_all(folder).await
+}
+
+/// This program again, which then turns its input into capital letters.
+async fn child() -> io::Result<()> {
+    let mut child = Command::new(env::current_exe()?)
+        .arg("child")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(b"quiet words").await?;
+    stdin.close().await?;
+    drop(stdin);
+    let output = child.wait_with_output().await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    line(&format!("it answered {text:?}: {}", output.status));
     Ok(())
+}
+
+async fn paused_clock() {
+    time::pause();
+    let (start, real) = (time::now(), std::time::Instant::now());
+    let day = spawn(sleep(Duration::from_secs(24 * 60 * 60)));
+    assert!(day.await.is_ok());
+    let hours = start.elapsed().as_secs() / 3600;
+    line(&format!(
+        "{hours} h on the clock of the loop, {:.1?} on the wall",
+        real.elapsed()
+    ));
+    time::resume();
+}
+
+/// Each task holds the lock that the other one waits for.
+async fn circle() {
+    let (left, right) = (Rc::new(Mutex::new(())), Rc::new(Mutex::new(())));
+    let first = take_both(left.clone(), right.clone());
+    let first = task::Builder::new().name("first").spawn(first);
+    let second = task::Builder::new()
+        .name("second")
+        .spawn(take_both(right, left));
+    sleep(Duration::from_millis(5)).await;
+    let report = LoopHandle::current().report().to_string();
+    report.lines().for_each(line);
+    first.abort();
+    second.abort();
+}
+
+async fn take_both(one: Rc<Mutex<()>>, other: Rc<Mutex<()>>) {
+    let _one = one.lock().await;
+    task::yield_now().await;
+    let _other = other.lock().await;
+}
+
+fn chapter(title: &str) {
+    if io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none() {
+        println!("\n\x1b[1;36m{title}\x1b[0m");
+    } else {
+        println!("\n{title}");
+    }
+}
+
+fn line(text: &str) {
+    println!("   {text}");
 }

@@ -134,3 +134,10 @@ impl fmt::Display for Error {
 debug_as_display!(Error { kind, pending });
 
 impl std::error::Error for Error {}
+
+/// For programs that return `io::Result`; the kind is [`Other`](std::io::ErrorKind::Other).
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        Self::other(error)
+    }
+}
