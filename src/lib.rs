@@ -11,7 +11,8 @@
 //!
 //! # Starting
 //!
-//! [`block_on`] runs one future on a loop of its own. Tasks started with [`spawn`] run beside it on
+//! [`#[phaseloop::main]`](main) and [`block_on`] run one future on a loop of its own. Tasks started
+//! with [`spawn`] run beside it on
 //! the same thread, so they share data with [`Rc`](std::rc::Rc) and [`Cell`](std::cell::Cell) and
 //! need not be `Send`:
 //!
@@ -19,10 +20,11 @@
 //! use std::cell::Cell;
 //! use std::rc::Rc;
 //! use std::time::Duration;
-//! use phaseloop::{block_on, spawn, time::sleep};
+//! use phaseloop::{spawn, time::sleep};
 //!
-//! let total = Rc::new(Cell::new(0));
-//! block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
+//!     let total = Rc::new(Cell::new(0));
 //!     let task = spawn({
 //!         let total = total.clone();
 //!         async move {
@@ -31,8 +33,8 @@
 //!         }
 //!     });
 //!     task.await.expect("the task does not panic");
-//! });
-//! assert_eq!(total.get(), 1);
+//!     assert_eq!(total.get(), 1);
+//! }
 //! ```
 //!
 //! | entry point | ends |
@@ -77,9 +79,11 @@
 //!   phases, callbacks and task polls.
 //! - [`shuffle`], [`sim`]: for tests, the orders that a loop may meet, by seed, and a network in
 //!   memory.
-//! - [`guide`]: [from tokio](guide::from_tokio), [which crates work how](guide::crates),
-//!   [a loop below your library](guide::libraries), and
-//!   [testing what you cannot see](guide::orders).
+//! - [`guide`]: [a cookbook](guide::cookbook), [from tokio](guide::from_tokio),
+//!   [from libuv](guide::from_libuv), [which crates work how](guide::crates),
+//!   [a loop below your library](guide::libraries), [testing orders](guide::orders),
+//!   [why it hangs, why it is slow](guide::diagnosing), [platforms](guide::platforms), and
+//!   [what is stable](guide::stability).
 //!
 //! # What you can rely on
 //!
@@ -98,14 +102,40 @@
 //! - **Threads.** Wakers, [`Remote`] and [`AsyncSender`] work from any thread and may outlive the
 //!   loop. Everything else belongs to the owner thread, and the compiler checks it.
 //!
-//! The README compares the cost with tokio, smol, monoio, libuv and Node, and lists where the loop
-//! differs from libuv on purpose.
+//! The README compares the cost with tokio, smol, monoio and libuv.
+//! [From libuv](guide::from_libuv) lists where the loop differs from libuv on purpose.
 //!
 //! # Features
 //!
-//! `fs`, `macros`, `net`, `process` and `signal` are on by default. `cluster`, `hyper`,
-//! `hyper-client`, `os`, `probe`, `stacks`, `test-util`, `tls`, `tokio-io`, `tokio-rt`, `tracing`
-//! and `tty` add what their names say; each item shows the feature it needs.
+//! | feature | adds |
+//! |---|---|
+//! | `fs`, `net`, `process`, `signal` (default) | the modules of these names |
+//! | `macros` (default) | [`#[phaseloop::main]`](main) and [`#[phaseloop::test]`](test) |
+//! | `cluster` | [`cluster`]: several loops as one program, channels between them |
+//! | `hyper` | [`hyper`]: HTTP/1 and HTTP/2 by hyper, axum or tower |
+//! | `hyper-client` | [`hyper::Connector`] for hyper-util's client and tonic |
+//! | `tls` | [`hyper::TlsStream`], and `https` for the connector, by rustls |
+//! | `tokio-io` | tokio's I/O traits for sockets, pipes, files and terminals |
+//! | `tokio-rt` | [`tokio`](mod@tokio): a tokio runtime inside the loop's wait; Unix |
+//! | `os`, `tty` | the modules of these names; Unix |
+//! | `test-util` | [`shuffle`], [`sim`], and the paused clock of [`time`] |
+//! | `probe` | the observers of [`observe`], and the variables `PHASELOOP_*` |
+//! | `stacks` | the stack of a stuck loop, on Linux with glibc; [`TaskTree::with_stacks`] |
+//! | `tracing` | `Builder::tracing`: tasks and wakes for the crate `tracing` and tokio-console |
+//!
+//! # Examples
+//!
+//! Each is one file in the folder `examples` of the repository, and ends by itself.
+//!
+//! | topic | examples |
+//! |---|---|
+//! | start | `tour`, `phases`, `timers` |
+//! | servers | `tcp_echo`, `udp_echo`, `chat`, `http`, `static_files`, `ctrl_c`, `unix_pair` |
+//! | several cores | `all_cores`, `cluster`, `worker_pool` |
+//! | files, processes, terminals | `fs_copy`, `tail`, `run_child`, `keys` |
+//! | diagnosis | `why_hang`, `blame`, `top`, `context` |
+//! | tests | `orders`, `replicas` |
+//! | with other loops and crates | `embed`, and the packages `embedding`, `island`, `quinn` |
 //!
 //! The crate `phaseloop-node` has Node's modules in Node's order, on this loop.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -232,6 +262,17 @@ mod tokio_io;
 mod unwind_safe;
 
 /// Runs an `async fn main` on an event loop until it completes.
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::sleep;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     sleep(Duration::from_millis(1)).await;
+///     println!("a millisecond later");
+/// }
+/// ```
 ///
 /// | option | effect |
 /// |---|---|

@@ -1,9 +1,9 @@
-//! The README's table of differences from libuv has every rule that `LIBUV.md` says is kept
+//! The guide's table of differences from libuv has every rule that `LIBUV.md` says is kept
 //! differently, and no other.
 
 use std::collections::BTreeSet;
 
-const README: &str = include_str!("../../README.md");
+const GUIDE: &str = include_str!("../../src/guide/from_libuv.md");
 const RULES: &str = include_str!("../LIBUV.md");
 
 /// The numbers of the rules that a cell names: `R8, R120`.
@@ -23,13 +23,12 @@ fn rows(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn differences() -> impl Iterator<Item = Vec<&'static str>> {
-    let (_, table) = README.split_once("## Where it differs from libuv").unwrap();
-    let (table, _) = table.split_once("\n## ").unwrap();
+    let (_, table) = GUIDE.split_once("# Differences").unwrap();
     rows(table).skip(2).map(cells)
 }
 
 #[test]
-fn the_readme_lists_the_differences_that_the_tests_know() {
+fn the_guide_lists_the_differences_that_the_tests_know() {
     let listed: BTreeSet<u32> = differences().flat_map(|row| rules(row[3])).collect();
     let known: BTreeSet<u32> = rows(RULES)
         .filter(|row| row.contains("ours differs"))
@@ -42,7 +41,7 @@ fn the_readme_lists_the_differences_that_the_tests_know() {
     let only_listed: Vec<_> = listed.difference(&known).collect();
     let only_known: Vec<_> = known.difference(&listed).collect();
     assert_eq!(only_listed, [&0; 0], "not in tests/LIBUV.md");
-    assert_eq!(only_known, [&0; 0], "not in the README");
+    assert_eq!(only_known, [&0; 0], "not in the guide");
 }
 
 #[test]

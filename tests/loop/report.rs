@@ -484,9 +484,9 @@ fn detach_lets_the_task_go_on() {
     assert_eq!(trace.take(), "done");
 }
 
-/// The report in the README is that of the example: its lines are there.
+/// The report in the guide is that of the example: its lines are there.
 #[test]
-fn the_report_of_the_readme_points_at_the_example() {
+fn the_report_of_the_guide_points_at_the_example() {
     let made_by = [
         "phaseloop::block_on(",
         "accept(",
@@ -501,9 +501,9 @@ fn the_report_of_the_readme_points_at_the_example() {
         "mpsc::unbounded::<",
         "recv()",
     ];
-    let readme = include_str!("../../README.md");
+    let guide = include_str!("../../src/guide/diagnosing.md");
     let example: Vec<_> = include_str!("../../examples/why_hang.rs").lines().collect();
-    let places = readme.split("examples/why_hang.rs:").skip(1);
+    let places = guide.split("examples/why_hang.rs:").skip(1);
     let mut count = 0;
     for place in places {
         let (line, column) = place.split_once(':').unwrap();
