@@ -16,8 +16,9 @@
 //! assert_eq!(exit.code(), 0);
 //! ```
 //!
-//! [`guide`] shows nineteen pieces of Node programs beside their ports, and the order of all
-//! callbacks on one page.
+//! The guide has three pages: [how a program is ported](guide::porting), with the order of all
+//! callbacks, [what is here and what is elsewhere](guide::elsewhere), and [what older versions of
+//! Node do](guide::versions).
 //!
 //! A new Rust program does not need this crate: tasks, [`time::sleep`] and the rest of `phaseloop`
 //! take less code.
@@ -67,8 +68,7 @@ pub mod events;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 pub mod fs;
-#[doc = include_str!("guide.md")]
-pub mod guide {}
+pub mod guide;
 #[doc(hidden)]
 pub mod host;
 pub mod http;
