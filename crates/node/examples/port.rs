@@ -49,6 +49,8 @@ mod program {
         }
     }
 
+    phaseloop_node::weak_this!(Store { emitter; values });
+
     impl Store {
         fn answer(&self, line: &str) -> Option<String> {
             let mut words = line.split(' ');

@@ -549,6 +549,8 @@ impl Emitter for ChildProcess {
     }
 }
 
+crate::weak_this!(ChildProcess { inner });
+
 impl fmt::Debug for ChildProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChildProcess")

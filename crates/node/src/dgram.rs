@@ -22,7 +22,7 @@ use super::abort::{AbortController, AbortSignal};
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
 use super::context::Node;
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
+use super::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
 use super::net::LISTENING;
 use super::reason::throw;
 use super::stream::CLOSE;
@@ -503,10 +503,10 @@ impl Emitter for Socket {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    // Weak: the loop holds the socket while it can emit.
-    weak_this!(inner);
 }
+
+// Weak: the loop holds the socket while it can emit.
+crate::weak_this!(Socket { inner });
 
 impl fmt::Debug for Socket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -62,8 +62,7 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 pub use self::awaited::{Once, once, once_with_signal};
-pub use self::emitter::{Emitter, Listening};
-pub(super) use self::emitter::{Weaken, weak_this};
+pub use self::emitter::{Emitter, Listening, WeakThis};
 pub(super) use self::event::Mark;
 pub use self::event::{Event, EventName, ListenerId};
 use self::event::{Key, Name, key_of};

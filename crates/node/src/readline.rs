@@ -50,7 +50,7 @@ use self::split::LineSplitter;
 use super::abort::{AbortListener, AbortSignal};
 use super::context::Node;
 use super::error::Error;
-use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId, Mark, weak_this};
+use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId, Mark};
 use super::reason::throw;
 pub use super::stream::{CLOSE, PAUSE, RESUME};
 use super::stream::{END, IntoChunk as _, Readable, Writable};
@@ -500,9 +500,9 @@ impl Emitter for Interface {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    weak_this!(inner);
 }
+
+crate::weak_this!(Interface { inner });
 
 impl fmt::Debug for Interface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 use super::event::{EventName, ListenerId};
 use super::{ERROR, EventEmitter, WeakEmitter};
@@ -82,8 +82,8 @@ pub trait Emitter {
     /// Adds a listener that gets the emitting object as its first argument, like `this` in a
     /// JavaScript function. The listener can use it to [remove itself](Listening::stop_listening).
     ///
-    /// The listener needs no clone of the object. It refers to the object as
-    /// [`weak_this`](Self::weak_this) defines.
+    /// The listener needs no clone of the object and does not keep it alive: its reference is
+    /// [weak](WeakThis). A listener whose object was dropped is not called.
     ///
     /// # Examples
     ///
@@ -109,7 +109,7 @@ pub trait Emitter {
         listener: impl Fn(&Listening<Self>, &A) + 'static,
     ) -> ListenerId
     where
-        Self: Clone + 'static,
+        Self: WeakThis,
     {
         self.emitter().on_with(event, self.weak_this(), listener)
     }
@@ -122,7 +122,7 @@ pub trait Emitter {
         listener: impl FnOnce(&Self, &A) + 'static,
     ) -> ListenerId
     where
-        Self: Clone + 'static,
+        Self: WeakThis,
     {
         let this = self.weak_this();
         self.emitter().once(event, move |arguments| {
@@ -187,19 +187,6 @@ pub trait Emitter {
         })
     }
 
-    /// Returns the reference from a listener of [`on_this`](Self::on_this) back to the object.
-    ///
-    /// The default keeps the object alive until the listener is removed. Override it with a weak
-    /// reference for a type whose clones share one state, as streams, sockets and servers do. A
-    /// listener whose object was dropped is not called.
-    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>>
-    where
-        Self: Clone + 'static,
-    {
-        let this = self.clone();
-        Box::new(move || Some(this.clone()))
-    }
-
     /// Removes a listener; see [`EventEmitter::off`].
     fn off(&self, id: ListenerId) -> bool {
         self.emitter().off(id)
@@ -233,61 +220,127 @@ impl Emitter for EventEmitter {
     fn emitter(&self) -> &EventEmitter {
         self
     }
+}
 
+/// An object behind an `Rc` is the usual form of a JavaScript class: its listeners get the `Rc`.
+impl<T: Emitter + ?Sized> Emitter for Rc<T> {
+    fn emitter(&self) -> &EventEmitter {
+        (**self).emitter()
+    }
+
+    fn emit<A: ?Sized + 'static, N: EventName<A>>(
+        &self,
+        event: N,
+        arguments: impl Borrow<A>,
+    ) -> bool {
+        // The object may have an `emit` of its own.
+        (**self).emit(event, arguments)
+    }
+}
+
+/// Types with weak references, so that the listener of [`on_this`](Emitter::on_this) does not keep
+/// its own object alive. An `Rc` of anything has them; [`weak_this!`](crate::weak_this) implements
+/// them for a type whose clones share one state.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::events::{Emitter, Event, EventEmitter};
+/// use std::cell::Cell;
+/// use std::rc::Rc;
+///
+/// const OPEN: Event<()> = Event::new("open");
+///
+/// #[derive(Default)]
+/// struct Door {
+///     emitter: EventEmitter,
+///     opened: Cell<u32>,
+/// }
+///
+/// impl Emitter for Door {
+///     fn emitter(&self) -> &EventEmitter {
+///         &self.emitter
+///     }
+/// }
+///
+/// let door = Rc::new(Door::default());
+/// door.on_this(OPEN, |door, ()| door.opened.set(door.opened.get() + 1));
+/// door.emit(OPEN, ());
+/// assert_eq!(door.opened.get(), 1);
+/// assert_eq!(Rc::strong_count(&door), 1, "the listener does not hold it");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a listener cannot have a weak reference to `{Self}`",
+    note = "put the object into an `Rc`, or use `phaseloop_node::weak_this!({Self} {{ emitter; .. }})`"
+)]
+pub trait WeakThis: Sized + 'static {
+    /// Returns a function that returns the object while it is alive.
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>>;
+}
+
+impl WeakThis for EventEmitter {
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = self.downgrade();
         Box::new(move || this.upgrade())
     }
 }
 
-/// A part of an object whose clones share one state.
-pub(crate) trait Weaken: Sized {
-    type Weak: 'static;
-
-    fn weaken(&self) -> Self::Weak;
-
-    fn strengthen(weak: &Self::Weak) -> Option<Self>;
-}
-
-impl<T: ?Sized + 'static> Weaken for Rc<T> {
-    type Weak = Weak<T>;
-
-    fn weaken(&self) -> Weak<T> {
-        Self::downgrade(self)
-    }
-
-    fn strengthen(weak: &Weak<T>) -> Option<Self> {
-        weak.upgrade()
+impl<T: ?Sized + 'static> WeakThis for Rc<T> {
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = Self::downgrade(self);
+        Box::new(move || this.upgrade())
     }
 }
 
-impl<E: Emitter + Clone + 'static> Weaken for E {
-    type Weak = Box<dyn Fn() -> Option<Self>>;
-
-    fn weaken(&self) -> Self::Weak {
-        self.weak_this()
-    }
-
-    fn strengthen(weak: &Self::Weak) -> Option<Self> {
-        weak()
-    }
-}
-
-/// Implements [`Emitter::weak_this`] for a type whose fields, all named here, can be
-/// [weakened](Weaken). The reference is valid while the object can emit: what emits holds it.
+/// Implements [`WeakThis`](crate::events::WeakThis) for a type whose clones share one state: all
+/// fields are named, behind a `;` those that are cloned since they do not hold the emitter.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::events::{Emitter, Event, EventEmitter};
+/// use std::cell::Cell;
+/// use std::rc::Rc;
+///
+/// const OPEN: Event<()> = Event::new("open");
+///
+/// #[derive(Clone, Default)]
+/// struct Door {
+///     emitter: EventEmitter,
+///     opened: Rc<Cell<u32>>,
+/// }
+///
+/// impl Emitter for Door {
+///     fn emitter(&self) -> &EventEmitter {
+///         &self.emitter
+///     }
+/// }
+///
+/// phaseloop_node::weak_this!(Door { emitter; opened });
+///
+/// let door = Door::default();
+/// door.on_this(OPEN, |door, ()| door.opened.set(door.opened.get() + 1));
+/// door.emit(OPEN, ());
+/// assert_eq!(door.opened.get(), 1);
+/// ```
+#[macro_export]
 macro_rules! weak_this {
-    ($($field:ident),+) => {
-        fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
-            use $crate::events::Weaken;
-            $(let $field = Weaken::weaken(&self.$field);)+
-            Box::new(move || {
-                $(let $field = Weaken::strengthen(&$field)?;)+
-                Some(Self { $($field),+ })
-            })
+    ($name:ident $(<$($parameter:ident),+>)? { $($weak:ident),+ $(; $($kept:ident),+)? }) => {
+        impl $(<$($parameter: 'static),+>)? $crate::events::WeakThis
+            for $name $(<$($parameter),+>)?
+        {
+            fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+                $(let $weak = $crate::events::WeakThis::weak_this(&self.$weak);)+
+                $($(let $kept = ::std::clone::Clone::clone(&self.$kept);)+)?
+                Box::new(move || {
+                    $(let $weak = $weak()?;)+
+                    $($(let $kept = ::std::clone::Clone::clone(&$kept);)+)?
+                    Some(Self { $($weak),+ $(, $($kept),+)? })
+                })
+            }
         }
     };
 }
-pub(crate) use weak_this;
 
 /// The first argument of a listener of [`on_this`](Emitter::on_this): the emitting object and the
 /// listener's id. A clone can be kept, as a clone of the object can.

@@ -74,6 +74,8 @@ impl Emitter for EventEmitterAsyncResource {
     }
 }
 
+crate::weak_this!(EventEmitterAsyncResource { emitter; resource });
+
 impl fmt::Debug for EventEmitterAsyncResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventEmitterAsyncResource")

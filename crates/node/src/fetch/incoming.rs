@@ -8,7 +8,7 @@ use super::exchange::Exchange;
 use super::{other_side_closed, terminated};
 use crate::context::Node;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter as _};
+use crate::events::{ERROR, Emitter as _, WeakThis as _};
 use crate::http::IncomingMessage;
 use crate::stream::{END, Readable};
 use crate::timers::{Timeout, set_timeout_mut_at};

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::headers::Headers;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter as _};
+use crate::events::{ERROR, Emitter as _, WeakThis as _};
 use crate::http::IncomingMessage;
 use crate::promise::{Deferred, Promise};
 use crate::stream::{END, Readable};

@@ -12,7 +12,7 @@ use crate::abort::{AbortController, AbortListener, AbortSignal};
 use crate::callback_futures::{call_user, in_callbacks_as};
 use crate::context::Node;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter, weak_this};
+use crate::events::{ERROR, Emitter, Event, EventEmitter};
 use crate::reason::throw;
 use crate::stream::CLOSE;
 use phaseloop::Handle as _;
@@ -344,9 +344,9 @@ impl Emitter for FsWatcher {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    weak_this!(inner);
 }
+
+crate::weak_this!(FsWatcher { inner });
 
 impl fmt::Debug for FsWatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

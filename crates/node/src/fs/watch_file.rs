@@ -13,7 +13,7 @@ use crate::abort::AbortController;
 use crate::callback_futures::{call_user, in_callbacks_as};
 use crate::context::Node;
 use crate::delay::Delay;
-use crate::events::{Emitter, Event, EventEmitter, weak_this};
+use crate::events::{Emitter, Event, EventEmitter};
 use crate::reason::throw;
 use phaseloop::Handle as _;
 use phaseloop::fs::{self, PollWatcher};
@@ -254,9 +254,9 @@ impl Emitter for StatWatcher {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    weak_this!(inner);
 }
+
+crate::weak_this!(StatWatcher { inner });
 
 impl fmt::Debug for StatWatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

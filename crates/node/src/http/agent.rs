@@ -23,7 +23,7 @@ pub(super) use self::pool::Pooled;
 use super::client::ClientRequest;
 use crate::context::Node;
 use crate::delay::Delay;
-use crate::events::{Emitter, Event, EventEmitter, weak_this};
+use crate::events::{Emitter, Event, EventEmitter};
 use crate::net::{Address, Socket, SocketOptions};
 use crate::site::Site;
 #[cfg(feature = "tls")]
@@ -546,9 +546,9 @@ impl Emitter for Agent {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    weak_this!(inner);
 }
+
+crate::weak_this!(Agent { inner });
 
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

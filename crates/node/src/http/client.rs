@@ -35,7 +35,7 @@ use crate::abort::{AbortListener, AbortSignal};
 use crate::context::Node;
 use crate::delay::Delay;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, weak_this};
+use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, WeakThis as _};
 use crate::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
 use crate::site::Site;
 use crate::stream::{Sink as _, finished};
@@ -492,9 +492,9 @@ impl Emitter for ClientRequest {
     fn emitter(&self) -> &EventEmitter {
         self.message.emitter()
     }
-
-    weak_this!(message, state);
 }
+
+crate::weak_this!(ClientRequest { message, state });
 
 impl fmt::Debug for ClientRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

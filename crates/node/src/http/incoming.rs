@@ -564,6 +564,8 @@ impl Emitter for IncomingMessage {
     }
 }
 
+crate::weak_this!(IncomingMessage { readable; inner });
+
 impl fmt::Debug for IncomingMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("IncomingMessage");

@@ -21,7 +21,7 @@ pub(super) use self::head::{FirstLine, KeepAliveLine};
 pub(super) use self::sending::Sending;
 use super::validate::{validate_text, validate_token};
 use crate::error::Error;
-use crate::events::{Emitter, Event, EventEmitter, weak_this};
+use crate::events::{Emitter, Event, EventEmitter};
 use crate::net::Socket;
 use crate::reason::throw;
 use crate::stream::{IntoChunk, IntoLast, Sink as _, Writable};
@@ -395,9 +395,9 @@ impl Emitter for OutgoingMessage {
     fn emitter(&self) -> &EventEmitter {
         self.sending.emitter()
     }
-
-    weak_this!(writable, sending);
 }
+
+crate::weak_this!(OutgoingMessage { writable, sending });
 
 impl fmt::Debug for OutgoingMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

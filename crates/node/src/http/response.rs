@@ -536,6 +536,15 @@ impl Emitter for ServerResponse {
     }
 }
 
+// Strong: the last events come when nothing else holds the response any more. Every response closes,
+// and the close drops the listeners.
+impl crate::events::WeakThis for ServerResponse {
+    fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
+        let this = self.clone();
+        Box::new(move || Some(this.clone()))
+    }
+}
+
 impl fmt::Debug for ServerResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerResponse")

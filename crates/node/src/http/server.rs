@@ -33,7 +33,7 @@ use super::incoming::IncomingMessage;
 use super::response::ServerResponse;
 use crate::delay::Delay;
 use crate::error::Error;
-use crate::events::{Emitter, Event, EventEmitter, Listening, WeakEmitter, weak_this};
+use crate::events::{Emitter, Event, EventEmitter, Listening, WeakEmitter};
 use crate::net::{self, Address, CONNECTION, LISTENING, SocketOptions};
 use crate::promise::{Handled, try_call};
 use crate::site::Site;
@@ -517,9 +517,9 @@ impl Emitter for Server {
     fn emitter(&self) -> &EventEmitter {
         self.net.emitter()
     }
-
-    weak_this!(net, state);
 }
+
+crate::weak_this!(Server { net, state });
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,7 +21,7 @@ use crate::abort::{AbortController, AbortSignal};
 use crate::callback_futures::{call_user, in_callbacks};
 use crate::dns;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter, weak_this};
+use crate::events::{ERROR, Emitter, Event, EventEmitter};
 use crate::site::Site;
 use crate::stream::CLOSE;
 use phaseloop::LoopHandle;
@@ -548,11 +548,11 @@ impl Emitter for Server {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    // Weak, because a closed server keeps its listeners: it may listen again. The reference is
-    // valid while the server emits.
-    weak_this!(inner);
 }
+
+// Weak, because a closed server keeps its listeners: it may listen again. The reference is
+// valid while the server emits.
+crate::weak_this!(Server { inner });
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

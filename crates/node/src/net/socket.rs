@@ -486,7 +486,9 @@ impl Emitter for Socket {
     fn emitter(&self) -> &EventEmitter {
         self.duplex.emitter()
     }
+}
 
+impl crate::events::WeakThis for Socket {
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let (duplex, inner) = (self.duplex.downgrade(), Rc::downgrade(&self.inner));
         Box::new(move || {

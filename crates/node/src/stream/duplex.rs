@@ -158,7 +158,9 @@ impl<W: 'static, R: 'static> Emitter for Duplex<W, R> {
     fn emitter(&self) -> &EventEmitter {
         self.readable.emitter()
     }
+}
 
+impl<W: 'static, R: 'static> crate::events::WeakThis for Duplex<W, R> {
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = self.downgrade();
         Box::new(move || this.upgrade())

@@ -152,7 +152,9 @@ macro_rules! impl_stream {
             fn emitter(&self) -> &EventEmitter {
                 &self.state.base.emitter
             }
+        }
 
+        impl<T: 'static> crate::events::WeakThis for $Stream<T> {
             fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
                 let state = Rc::downgrade(&self.state);
                 Box::new(move || state.upgrade().map(Self::of))

@@ -10,7 +10,7 @@ use super::duplex::Duplex;
 use super::readable::{self, Readable, ReadableBuilder};
 use super::writable::{Writable, WritableBuilder};
 use crate::error::Error;
-use crate::events::{Emitter, EventEmitter, weak_this};
+use crate::events::{Emitter, EventEmitter};
 use phaseloop::task::next_tick;
 
 /// Passes the output of a transform to its readable side, and reports that a chunk or the flush is
@@ -378,9 +378,9 @@ impl<W: 'static, R: 'static> Emitter for Transform<W, R> {
     fn emitter(&self) -> &EventEmitter {
         self.duplex.emitter()
     }
-
-    weak_this!(duplex);
 }
+
+crate::weak_this!(Transform < W, R > { duplex });
 
 impl<W: 'static, R: 'static> Clone for Transform<W, R> {
     fn clone(&self) -> Self {

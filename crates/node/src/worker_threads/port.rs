@@ -15,7 +15,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use self::line::{Ends, Item, Line};
-use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch, weak_this};
+use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening, Watch};
 use crate::site::Site;
 use phaseloop::AsyncHandle;
 use phaseloop::Handle as _;
@@ -464,10 +464,10 @@ impl<S: 'static, R: 'static> Emitter for MessagePort<S, R> {
     fn emitter(&self) -> &EventEmitter {
         &self.port.emitter
     }
-
-    // Weak: the loop holds the port while it can emit.
-    weak_this!(port);
 }
+
+// Weak: the loop holds the port while it can emit.
+crate::weak_this!(MessagePort < S, R > { port });
 
 impl<S: 'static, R: 'static> Clone for MessagePort<S, R> {
     fn clone(&self) -> Self {

@@ -15,7 +15,7 @@ use super::port::{DetachedPort, MessagePort, pair};
 use crate::callback_futures::in_callbacks;
 use crate::context::Node;
 use crate::error::Error;
-use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, weak_this};
+use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening, WeakThis as _};
 use crate::promise::{Deferred, Promise};
 use crate::reason::Reason;
 use crate::run;
@@ -418,10 +418,10 @@ impl<S: 'static, R: 'static> Emitter for Worker<S, R> {
     fn emitter(&self) -> &EventEmitter {
         &self.inner.emitter
     }
-
-    // Weak: the loop holds the worker while it can emit.
-    weak_this!(inner);
 }
+
+// Weak: the loop holds the worker while it can emit.
+crate::weak_this!(Worker < S, R > { inner });
 
 impl<S: 'static, R: 'static> Clone for Worker<S, R> {
     fn clone(&self) -> Self {

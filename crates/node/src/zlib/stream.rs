@@ -12,7 +12,7 @@ use super::codec::{Codec, Fault, Kind, Step};
 use super::options::{Flush, Options};
 use crate::callback_futures::in_callbacks_as;
 use crate::error::Error;
-use crate::events::{Emitter, EventEmitter, weak_this};
+use crate::events::{Emitter, EventEmitter};
 use crate::stream::{
     AsDuplex, Duplex, END, Readable, Transform, Transformed, WeakDuplex, Writable,
 };
@@ -148,9 +148,9 @@ impl Emitter for Zlib {
     fn emitter(&self) -> &EventEmitter {
         self.transform.emitter()
     }
-
-    weak_this!(transform, engine);
 }
+
+crate::weak_this!(Zlib { transform, engine });
 
 impl AsDuplex<Vec<u8>, Vec<u8>> for Zlib {
     fn as_duplex(&self) -> &Duplex<Vec<u8>, Vec<u8>> {

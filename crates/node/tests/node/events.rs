@@ -88,20 +88,25 @@ fn a_listener_can_take_itself_off() {
 
 /// A type of a program's own, in place of a class that extends `EventEmitter`.
 #[derive(Clone, Default)]
-struct Door(EventEmitter, Rc<Cell<u32>>);
+struct Door {
+    emitter: EventEmitter,
+    steps: Rc<Cell<u32>>,
+}
 
 impl Emitter for Door {
     fn emitter(&self) -> &EventEmitter {
-        &self.0
+        &self.emitter
     }
 }
+
+phaseloop_node::weak_this!(Door { emitter; steps });
 
 #[test]
 fn what_emits_has_the_methods_of_its_emitter() {
     let (door, log) = (Door::default(), Log::default());
     let said = log.clone();
     door.on_this(NUMBER, move |door, n| {
-        door.1.set(door.1.get() + n);
+        door.steps.set(door.steps.get() + n);
         said.say("last");
     });
     door.prepend(NUMBER, log.listener("first"));
@@ -111,11 +116,11 @@ fn what_emits_has_the_methods_of_its_emitter() {
         let (log, what) = owned;
         log.say(what);
     });
-    door.once_this(NUMBER, |door, n| door.1.set(door.1.get() + 10 * n));
+    door.once_this(NUMBER, |door, n| door.steps.set(door.steps.get() + 10 * n));
     assert_eq!(door.listener_count(NUMBER), 4);
     assert!(door.emit(NUMBER, 1) && door.emit(NUMBER, 1));
     assert_eq!(log.take(), "once first last first last");
-    assert_eq!(door.1.get(), 12);
+    assert_eq!(door.steps.get(), 12);
     door.remove_all(NUMBER);
     assert!(!door.emit(NUMBER, 1));
 }
@@ -128,6 +133,23 @@ fn a_listener_that_is_given_its_emitter_does_not_keep_it() {
     emitter.on_this(X, move |_, ()| drop(kept.clone()));
     emitter.once_this(X, move |_, ()| drop(once));
     drop(emitter);
+    assert_eq!(Rc::strong_count(&held), 1);
+}
+
+#[test]
+fn an_object_of_the_program_does_not_keep_itself() {
+    let held = Rc::new(());
+    let listener = || {
+        let held = held.clone();
+        move || drop(held.clone())
+    };
+    let (door, shared) = (Door::default(), Rc::new(Door::default()));
+    let [first, second, third] = [(); 3].map(|()| listener());
+    door.on_this(X, move |_, ()| first());
+    shared.on_this(X, move |_, ()| second());
+    shared.once_this(X, move |_, ()| third());
+    assert!(door.emit(X, ()) && shared.emit(X, ()) && shared.emit(X, ()));
+    drop((door, shared));
     assert_eq!(Rc::strong_count(&held), 1);
 }
 

@@ -49,6 +49,7 @@ mod timers;
 mod timers_promises;
 mod tls;
 mod waits;
+mod weak_this;
 #[cfg(windows)]
 mod windows;
 mod zlib;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures::StreamExt;
 use futures::io::{AsyncRead, AsyncWrite};
-use phaseloop_node::events::{ERROR, Event};
+use phaseloop_node::events::{ERROR, Event, WeakThis};
 use phaseloop_node::stream::{
     AnyStream, CLOSE, DRAIN, Duplex, END, FINISH, PAUSE, PIPE, READABLE, RESUME, Readable,
     Transform, UNPIPE, Writable, finished, pipeline,
@@ -1124,7 +1124,7 @@ fn a_stream_that_is_closed_lets_go_of_what_holds_it() {
 
 #[test]
 fn a_listener_that_is_given_its_stream_does_not_keep_it() {
-    fn listen<S: Emitter + Clone + 'static>(stream: &S, held: &Rc<()>) {
+    fn listen<S: Emitter + WeakThis>(stream: &S, held: &Rc<()>) {
         let (kept, once) = (held.clone(), held.clone());
         stream.on_this(CLOSE, move |_, ()| drop(kept.clone()));
         stream.once_this(CLOSE, move |_, ()| drop(once));

@@ -7,7 +7,7 @@ use super::{
     CONTINUE, ClientRequest, INFORMATION, Information, RESPONSE, RequestOptions, aborted, hang_up,
 };
 use crate::error::Error;
-use crate::events::{ERROR, Emitter as _, ListenerId};
+use crate::events::{ERROR, Emitter as _, ListenerId, WeakThis as _};
 use crate::http::agent::Pooled;
 use crate::http::incoming::{IncomingMessage, IncomingOptions};
 use crate::http::parser::{Fault, Kind, Limits, Parser, Part};

@@ -172,7 +172,7 @@ async fn children() {
         });
     }
 
-    let c = run("spawn", || spawn("cat", []));
+    let c = run("spawn", || spawn("sh", ["-c", "cat; exec >&-; sleep 0.2"]));
     run("on", || {
         c.on(SPAWN, |()| at("spawned"));
         let stdout = c.stdout().unwrap();
