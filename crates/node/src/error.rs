@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 pub(super) use self::system::code_of;
 use self::system::{Place, Request, head_of_file, syscall_of, text_of_file, text_of_socket};
+use super::site::Site;
 use phaseloop::{OsError, os_error};
 
 /// An error as Node reports it: a name, an optional code and a message. It is cheap to clone, since
@@ -48,6 +49,8 @@ struct Inner {
     cause: Option<Cause>,
     /// The failed request, for an OS error.
     request: Option<Box<Request>>,
+    /// The line of the program that asked for what has failed.
+    site: Option<Site>,
 }
 
 enum Cause {
@@ -96,6 +99,7 @@ impl Error {
             message: message.into(),
             cause: None,
             request: None,
+            site: None,
         });
         Self { inner }
     }
@@ -125,6 +129,20 @@ impl Error {
         self.change(|inner| inner.cause = Some(Cause::Node(cause.into())))
     }
 
+    /// Returns the error with the line of the program that asked for what has failed. A shared
+    /// error stays as it is.
+    pub(super) fn at(mut self, site: Site) -> Self {
+        if let Some(inner) = Rc::get_mut(&mut self.inner) {
+            inner.site = Some(site);
+        }
+        self
+    }
+
+    /// Returns the line of the program that asked for what has failed.
+    pub(super) fn site(&self) -> Option<Site> {
+        self.inner.site
+    }
+
     /// Changes the error. If it is shared, changes a new error with its name, code and message.
     fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
         if let Some(inner) = Rc::get_mut(&mut self.inner) {
@@ -137,6 +155,7 @@ impl Error {
             message: self.inner.message.clone(),
             cause: Some(Cause::Node(self)),
             request: None,
+            site: None,
         };
         change(&mut inner);
         Self {
@@ -186,6 +205,7 @@ impl Error {
             message: "".into(),
             cause: Some(Cause::Several(errors)),
             request: None,
+            site: None,
         });
         Self { inner }
     }
@@ -207,6 +227,7 @@ impl Error {
             message,
             cause,
             request: None,
+            site: None,
         });
         Self { inner }
     }
@@ -304,6 +325,7 @@ impl Error {
             message: Cow::Owned(message),
             cause: Some(Cause::Io(error)),
             request: Some(Box::new(request)),
+            site: None,
         });
         Self { inner }
     }

@@ -28,6 +28,7 @@ pub use self::warning::Warning;
 use super::context::Node;
 use super::reason::Reason;
 use super::report;
+use super::site::Site;
 use phaseloop::extension::Call;
 use phaseloop::extension::Loop;
 use phaseloop::extension::Payload;
@@ -51,6 +52,8 @@ pub(super) struct ProcessState {
     is_exiting: Cell<bool>,
     /// The origin of an uncaught error that no listener has handled.
     uncaught_origin: Cell<Option<Origin>>,
+    /// The line that made the promise whose rejection is being reported.
+    rejected: Cell<Option<Site>>,
     /// Whether a listener for uncaught errors has panicked.
     is_listener_at_fault: Cell<bool>,
     #[cfg(unix)]
@@ -437,6 +440,16 @@ impl ProcessState {
     /// Returns whether a listener for uncaught errors has panicked.
     pub(super) fn is_listener_at_fault(&self) -> bool {
         self.is_listener_at_fault.get()
+    }
+
+    /// Sets the line that made the promise whose rejection is reported now.
+    pub(super) fn set_rejected(&self, site: Option<Site>) {
+        self.rejected.set(site);
+    }
+
+    /// Returns the line that made the promise whose rejection ends the program.
+    pub(super) fn rejected(&self) -> Option<Site> {
+        self.rejected.get()
     }
 
     /// Returns the origin of the error that ends the program.

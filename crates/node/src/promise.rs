@@ -8,6 +8,7 @@ mod origin;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
+use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::awaited::Awaited;
@@ -18,6 +19,7 @@ use self::origin::{Origin, PROMISE};
 use super::context::Node;
 use super::reason::Reason;
 use super::rejections::Rejection;
+use super::site::Site;
 use super::thenable::PromiseLike;
 use crate::async_hooks::{Capture, Work};
 use phaseloop::extension::Call;
@@ -72,6 +74,8 @@ struct PromiseState<T> {
     origin: Option<Box<Origin>>,
     /// The tasks that settle the promise, as far as they are known; for reports.
     source: Cell<Source>,
+    /// The line that made the promise.
+    site: Site,
 }
 
 enum State<T> {
@@ -105,6 +109,7 @@ impl<T> Drop for PromiseState<T> {
 
 impl<T: 'static> PromiseState<T> {
     /// Makes a promise. The one with the id `parent` has caused it, if there is one.
+    #[track_caller]
     fn pending(node: Rc<Node>, parent: Option<u64>) -> Rc<Self> {
         Rc::new(Self {
             node,
@@ -115,6 +120,7 @@ impl<T: 'static> PromiseState<T> {
             drop_state: drop_flat,
             origin: Origin::of_now(parent),
             source: Cell::default(),
+            site: Location::caller(),
         })
     }
 }
@@ -169,6 +175,7 @@ impl<T: Clone + 'static> Promise<T> {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn new(executor: impl FnOnce(Deferred<T>)) -> Self {
         let deferred = Deferred::new();
         let promise = deferred.promise();
@@ -183,6 +190,7 @@ impl<T: Clone + 'static> Promise<T> {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    #[track_caller]
     pub fn resolved(value: T) -> Self {
         Self::settled(Ok(value))
     }
@@ -204,16 +212,19 @@ impl<T: Clone + 'static> Promise<T> {
     ///     assert_eq!(failed.await.unwrap_err().to_string(), "no");
     /// });
     /// ```
+    #[track_caller]
     pub fn rejected(reason: impl Into<Box<dyn std::error::Error>>) -> Self {
         Self::settled(Err(Reason::new(reason)))
     }
 
+    #[track_caller]
     fn settled(result: Result<T, Reason>) -> Self {
         let promise = Self::pending();
         promise.settle(result);
         promise
     }
 
+    #[track_caller]
     fn pending() -> Self {
         Self(PromiseState::pending(Node::current(), None))
     }
@@ -229,6 +240,7 @@ impl<T: Clone + 'static> Promise<T> {
     ///
     /// A rejection also rejects the returned promise, without a call of `f`. A panic of `f` rejects
     /// it too.
+    #[track_caller]
     pub fn then<U: Clone + 'static>(&self, f: impl FnOnce(T) -> U + 'static) -> Promise<U> {
         self.chain(move |result, next| next.settle_with(|| Ok(f(result?))))
     }
@@ -236,6 +248,7 @@ impl<T: Clone + 'static> Promise<T> {
     /// Calls `f`, which returns a promise or a [`Thenable`](super::Thenable), with the value. The
     /// returned promise adopts its result: two microtasks later than a plain value for a promise,
     /// one later for a thenable.
+    #[track_caller]
     pub fn and_then<P: PromiseLike>(&self, f: impl FnOnce(T) -> P + 'static) -> Promise<P::Output> {
         self.chain(
             move |result, next| match catch(|| result.map(f)).and_then(|inner| inner) {
@@ -247,12 +260,14 @@ impl<T: Clone + 'static> Promise<T> {
 
     /// Calls `f` with the reason of a rejection: JavaScript's `catch`. Returns a promise of what
     /// `f` returns. A value also fulfils the returned promise, without a call of `f`.
+    #[track_caller]
     pub fn catch(&self, f: impl FnOnce(Reason) -> T + 'static) -> Self {
         self.chain(move |result, next| next.settle_with(|| Ok(result.unwrap_or_else(f))))
     }
 
     /// Calls `f` with the value or with the reason: JavaScript's `then` with two functions. Returns
     /// a promise of what `f` returns.
+    #[track_caller]
     pub fn then_result<U: Clone + 'static>(
         &self,
         f: impl FnOnce(Result<T, Reason>) -> U + 'static,
@@ -262,6 +277,7 @@ impl<T: Clone + 'static> Promise<T> {
 
     /// Calls `f` when the promise is settled. The returned promise has the same value or reason,
     /// three microtasks later.
+    #[track_caller]
     pub fn finally(&self, f: impl FnOnce() + 'static) -> Self {
         self.chain(move |result, next| match catch(f) {
             Ok(()) => {
@@ -272,6 +288,7 @@ impl<T: Clone + 'static> Promise<T> {
         })
     }
 
+    #[track_caller]
     fn chain<U: Clone + 'static>(
         &self,
         f: impl FnOnce(Result<T, Reason>, &Deferred<U>) + 'static,
@@ -342,7 +359,7 @@ impl<T: Clone + 'static> Promise<T> {
         if let (Err(reason), false) = (&result, self.0.is_handled.get()) {
             let ids = self.0.origin.as_ref().map(|origin| origin.ids);
             let rejections = &self.0.node.rejections;
-            let rejection = rejections.add(&self.0.node, reason.clone(), ids);
+            let rejection = rejections.add(&self.0.node, reason.clone(), ids, self.0.site);
             let first = self.0.rejection.set(rejection);
             debug_assert!(first.is_ok(), "a promise is settled once");
         }

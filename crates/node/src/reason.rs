@@ -11,6 +11,7 @@ use super::combinators::AggregateError;
 use super::error::{Error as NodeError, code_of};
 use super::events::UnheardError;
 use super::report;
+use super::site::line_of;
 use phaseloop::extension::Payload;
 use phaseloop::extension::ThreadBound;
 use phaseloop::extension::panic_message;
@@ -329,6 +330,7 @@ fn describe(reason: &Reason) -> String {
         text.push_str(&format!("{name}: {error}"));
         if let Some(node) = node {
             text.push_str(&fields_of(node));
+            text.push_str(&line_of("at", node.site()));
         }
         // What the system has reported is in the text already.
         next = error.source().filter(|cause| !cause.is::<std::io::Error>());

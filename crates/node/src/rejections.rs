@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::context::Node;
 use super::process::Origin;
 use super::reason::Reason;
+use super::site::Site;
 use phaseloop::extension::Call;
 use phaseloop::extension::frame::Frame;
 
@@ -44,6 +45,8 @@ pub(super) struct Rejection {
     frame: Frame,
     /// The ids of the promise and of its cause, if hooks are in use.
     ids: Option<(u64, u64)>,
+    /// The line that made the promise.
+    site: Site,
     is_handled: Cell<bool>,
     is_reported: Cell<bool>,
 }
@@ -56,11 +59,13 @@ impl Rejections {
         node: &Rc<Node>,
         reason: Reason,
         ids: Option<(u64, u64)>,
+        site: Site,
     ) -> Rc<Rejection> {
         let rejection = Rc::new(Rejection {
             reason,
             frame: Frame::current(),
             ids,
+            site,
             is_handled: Cell::new(false),
             is_reported: Cell::new(false),
         });
@@ -133,6 +138,7 @@ impl Rejections {
                     unhandled: &mut unhandled,
                 };
                 let reason = rejection.reason.clone().or_unhandled();
+                node.process.set_rejected(Some(rejection.site));
                 node.uncaught(reason, Origin::UnhandledRejection);
             } else if let Some((ids, hooks)) = &running {
                 hooks.end_silently(*ids);

@@ -14,7 +14,7 @@ use std::process::{ExitCode, Termination};
 use super::context::Node;
 use super::process::{ExitRequest, Origin};
 use super::reason::Thrown;
-use crate::site::Site;
+use crate::site::{Site, line_of};
 use phaseloop::EventLoop;
 use phaseloop::extension::Loop;
 use phaseloop::extension::Payload;
@@ -200,11 +200,13 @@ fn report(node: &Node, payload: &mut Payload) {
     let text = payload.downcast_mut::<Thrown>().map(Thrown::describe);
     match (node.process.uncaught_origin(), text) {
         (Origin::UnhandledRejection, Some(text)) => {
-            stderr::print(format_args!("phaseloop: unhandled rejection: {text}"));
+            let line = line_of("of the promise at", node.process.rejected());
+            stderr::print(format_args!("phaseloop: unhandled rejection: {text}{line}"));
         }
         (Origin::UnhandledRejection, None) => {
             stderr::print(format_args!(
-                "phaseloop: unhandled rejection: the panic above has rejected a promise"
+                "phaseloop: unhandled rejection: the panic above has rejected a promise{}",
+                line_of("of the promise at", node.process.rejected())
             ));
         }
         (Origin::UncaughtException, Some(text)) => {

@@ -255,7 +255,7 @@ impl Server {
                     server.listen_on(listener, site);
                 }
                 Err(error) => {
-                    server.inner.emitter.emit(ERROR, &error);
+                    server.inner.emitter.emit(ERROR, error.at(site));
                 }
             }
         });
@@ -276,6 +276,7 @@ impl Server {
                 });
             }
             Err(error) => {
+                let error = error.at(site);
                 next_tick(move || {
                     server.inner.emitter.emit(ERROR, &error);
                 });

@@ -47,11 +47,13 @@ impl<T: Clone + 'static> Deferred<T> {
     ///
     /// When no loop runs on this thread.
     #[must_use]
+    #[track_caller]
     pub fn new() -> Self {
         Self::new_on(Node::current(), None)
     }
 
     /// Creates a pending promise, which the one with the id `parent` has caused.
+    #[track_caller]
     pub(crate) fn new_on(node: Rc<Node>, parent: Option<u64>) -> Self {
         Self {
             promise: Promise(PromiseState::pending(node, parent)),

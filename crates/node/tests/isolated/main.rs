@@ -20,4 +20,5 @@ mod socket_memory;
 #[cfg(target_os = "linux")]
 mod stderr;
 mod system_memory;
+mod uncaught;
 mod variables;

@@ -127,7 +127,7 @@ impl Socket {
             };
             match connected {
                 Ok(connection) => socket.connected(connection),
-                Err(error) => socket.destroy(Some(error)),
+                Err(error) => socket.destroy(Some(error.at(site))),
             }
         });
     }
