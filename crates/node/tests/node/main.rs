@@ -43,6 +43,7 @@ mod readline;
 mod reports;
 mod sites;
 mod streams;
+mod suite;
 mod system;
 mod text;
 mod timers;
