@@ -536,8 +536,8 @@ impl Emitter for ServerResponse {
     }
 }
 
-// Strong: the last events come when nothing else holds the response any more. Every response closes,
-// and the close drops the listeners.
+// Strong: the last events come when nothing else holds the response any more. Every response
+// closes, and the close drops the listeners.
 impl crate::events::WeakThis for ServerResponse {
     fn weak_this(&self) -> Box<dyn Fn() -> Option<Self>> {
         let this = self.clone();
