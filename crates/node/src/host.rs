@@ -2,7 +2,7 @@
 //!
 //! It is hidden until it has a second user: `phaseloop-js` is the first.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Rejection {
 #[must_use]
 pub fn rejected(reason: Reason) -> Rejection {
     let node = Node::current();
-    let state = node.rejections.add(&node, reason, None);
+    let state = node.rejections.add(&node, reason, None, Location::caller());
     Rejection(node, state)
 }
 

@@ -104,7 +104,8 @@ fn a_slow_pipelined_request_is_answered_with_408() {
 fn write_head_returns_the_response_and_a_url_has_a_path() {
     let said = traced(|trace| async move {
         let server = http::create_server(|req, res| {
-            res.write_head(200, [("a-header", req.url().to_owned())]).end("abc");
+            res.write_head(200, [("a-header", req.url().to_owned())])
+                .end("abc");
         });
         listening(&server).await;
         let url = format!("http://{}/asdf", server.address().unwrap());
@@ -129,7 +130,9 @@ fn a_timeout_on_a_kept_socket_does_not_listen_for_its_connection() {
             let options = RequestOptions::new(server.address().unwrap()).agent(&agent);
             let request = http::get(options.timeout(i32::MAX));
             let log = trace.clone();
-            request.on(SOCKET, move |socket| log.log(socket.listener_count(CONNECT)));
+            request.on(SOCKET, move |socket| {
+                log.log(socket.listener_count(CONNECT))
+            });
             let response = once(&request, RESPONSE).await.unwrap();
             response.readable().to_array().await.unwrap();
             sleep(1).await.unwrap();
@@ -145,7 +148,9 @@ fn a_timeout_on_a_kept_socket_does_not_listen_for_its_connection() {
 fn a_stream_that_is_destroyed_in_its_end_does_not_finish() {
     let said = traced(|trace| async move {
         let writable = Writable::bytes(|_: Vec<u8>, done| done.ok());
-        let writable = writable.end(|done| queue_microtask(move || done.ok())).build();
+        let writable = writable
+            .end(|done| queue_microtask(move || done.ok()))
+            .build();
         writable.end(());
         writable.destroy(None);
         for event in [PREFINISH, FINISH, CLOSE] {
@@ -177,7 +182,9 @@ fn a_transform_without_room_drains_when_it_is_read() {
         let (log, known) = (trace.clone(), duplex.clone());
         duplex.on(FINISH, move |()| log.log(known.writable().finished()));
         let (log, known) = (trace.clone(), duplex.clone());
-        duplex.writable().end_with("x", move |_| log.log(known.writable().finished()));
+        duplex
+            .writable()
+            .end_with("x", move |_| log.log(known.writable().finished()));
         trace.log(duplex.writable().finished());
         sleep(1).await.unwrap();
         duplex.destroy(None);
@@ -201,7 +208,9 @@ fn a_server_that_is_unrefd_before_it_listens_lets_the_loop_end() {
 #[test]
 fn several_buffers_are_one_datagram_and_a_missing_directory_is_enoent() {
     let said = traced(|trace| async move {
-        let error = fs::promises::rmdir("/nonexistent/noexist.txt").await.unwrap_err();
+        let error = fs::promises::rmdir("/nonexistent/noexist.txt")
+            .await
+            .unwrap_err();
         trace.log(phaseloop_node::Error::from(error).code().unwrap());
         let client = dgram::Socket::new();
         let log = trace.clone();
