@@ -56,20 +56,20 @@ impl Clock {
     }
 
     /// Sets the cached time to one that was just read.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn set_now(&self, now: u64) {
         self.cached.set(now);
         self.is_behind.set(false);
     }
 
     /// Leaves an update out. [`catch_up`](Self::catch_up) makes up for it before user code runs.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn leave_behind(&self) {
         self.is_behind.set(true);
     }
 
     /// Refreshes the cached time if an update was left out.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn catch_up(&self) {
         if self.is_behind.get() {
             self.update();

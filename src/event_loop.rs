@@ -305,7 +305,7 @@ impl Core {
     }
 
     /// Runs a phase. The observers of a watched turn receive its begin and end.
-    #[inline(always)]
+    #[inline]
     fn in_phase<const WATCHED: bool, R>(&self, phase: Phase, run: impl FnOnce() -> R) -> R {
         let _span = WATCHED.then(|| self.executor.probe.phase(phase));
         run()

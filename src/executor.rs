@@ -166,14 +166,14 @@ impl Executor {
 
 /// The lanes.
 impl Executor {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn are_lanes_empty(&self) -> bool {
         self.lanes.is_empty()
     }
 
     /// Returns whether the lanes are known to be empty, which is the case after a drain to the end
     /// until something is queued.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn are_lanes_idle(&self) -> bool {
         self.lanes.is_idle()
     }
@@ -445,7 +445,7 @@ impl Executor {
     }
 
     /// Returns whether a waker is that of the task that is being polled.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_waker_of_polled(&self, waker: &Waker) -> bool {
         self.tasks.is_waker_of(self.polled.get(), waker)
     }

@@ -59,19 +59,19 @@ const TRACKED: u8 = 2;
 const USED: u8 = 4;
 
 /// Returns whether what is queued now needs no context.
-#[inline(always)]
+#[inline]
 pub fn is_plain() -> bool {
     STATE.get() & (FILLED | TRACKED) == 0
 }
 
 /// Returns whether there is a [`Tracker`], and what is queued now concerns it.
-#[inline(always)]
+#[inline]
 pub fn is_tracked() -> bool {
     STATE.get() & TRACKED != 0
 }
 
 /// Returns whether a frame or a tracker was ever set on this thread.
-#[inline(always)]
+#[inline]
 pub fn is_used() -> bool {
     STATE.get() & USED != 0
 }
@@ -389,7 +389,7 @@ pub fn without_context<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Captures the current context for a queued closure.
-#[inline(always)]
+#[inline]
 pub fn carry(kind: &'static str, call: Call) -> Call {
     if is_plain() {
         return call;

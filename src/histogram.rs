@@ -300,7 +300,7 @@ fn index_of(nanos: u64) -> usize {
 }
 
 /// Returns the power of two of a duration, and the step that its highest bits are.
-#[inline(always)]
+#[inline]
 fn place_of(nanos: u64) -> (usize, usize) {
     let units = nanos >> UNIT_BITS;
     // The position of the highest bit selects the power of two, and the bits below it select the

@@ -123,7 +123,7 @@ impl Core {
     }
 
     /// Returns whether the loop was dropped.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.executor.is_closed()
     }

@@ -171,7 +171,7 @@ pub(crate) fn apart<R>(body: impl FnOnce() -> R) -> R {
 }
 
 /// Returns the address that identifies a loop on any thread.
-#[inline(always)]
+#[inline]
 fn tag(shared: &Arc<Shared>) -> NonNull<()> {
     NonNull::from(&**shared).cast()
 }
@@ -195,7 +195,7 @@ pub fn note_waker(waker: &Waker) {
 /// The wakers of other libraries: which task each of them belongs to, for reports.
 impl Core {
     /// Notes which task a waker belongs to, if the waker itself does not show it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn note_waker(&self, waker: &Waker) {
         if !self.executor.is_waker_of_polled(waker) {
             self.note_foreign_waker(waker);
@@ -237,7 +237,7 @@ impl Core {
 }
 
 /// Returns what the current loop polls.
-#[inline(always)]
+#[inline]
 pub(crate) fn task_key() -> TaskKey {
     with(|core| core.map_or(TaskKey::NONE, |core| core.executor.task_key()))
 }
@@ -293,7 +293,7 @@ pub(crate) fn runs_in_hook() -> bool {
 }
 
 /// Calls `f` with the current loop of the thread if it is the one that `shared` belongs to.
-#[inline(always)]
+#[inline]
 pub(crate) fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with_tagged(&CURRENT, tag(shared), f)
 }

@@ -42,7 +42,7 @@ impl Core {
 
     /// Drains what was queued outside of a callback: before the run, or beyond the budget of a
     /// drain. What a contained panic left in the lanes waits for the next callback.
-    #[inline(always)]
+    #[inline]
     pub(super) fn run_lanes(&self) {
         if !self.executor.are_lanes_idle() {
             self.run_filled_lanes();
@@ -62,7 +62,7 @@ impl Core {
     ///
     /// A panic of a tick propagates. A panic of a microtask propagates unless panics are contained.
     // Rule N1.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn drain(&self) {
         if !self.executor.are_lanes_idle() {
             self.drain_some(Drain::default());

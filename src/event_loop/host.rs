@@ -84,7 +84,7 @@ impl Core {
     }
 
     /// Lets a host that waits for the descriptor know what was queued or started outside of a turn.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn notify_host(&self) {
         if self.host.is_left.get() {
             self.arm_for_host();

@@ -87,7 +87,7 @@ impl Io {
     }
 
     /// Returns the number of events of the last wait.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn event_count(&self) -> usize {
         self.events.borrow().len()
     }
@@ -135,7 +135,7 @@ impl Io {
 }
 
 impl Core {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn poller(&self) -> &Rc<Poller> {
         &self.io.poller
     }

@@ -37,7 +37,7 @@ impl Ledger {
     }
 
     /// Counts one more keeper of a kind.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn add(&self, kind: Keeper) {
         let count = &self.keepers[kind as usize];
         count.set(count.get() + 1);
@@ -45,7 +45,7 @@ impl Ledger {
     }
 
     /// Counts one keeper of a kind less.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn remove(&self, kind: Keeper) {
         let count = &self.keepers[kind as usize];
         count.set(count.get() - 1);
@@ -61,24 +61,24 @@ impl Ledger {
     }
 
     /// Counts an unref'd item of a kind, which does not keep the loop alive.
-    #[inline(always)]
+    #[inline]
     pub(super) fn add_unref(&self, kind: Keeper) {
         let count = &self.keepers[kind as usize];
         count.set(count.get() + 1);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn remove_unref(&self, kind: Keeper) {
         let count = &self.keepers[kind as usize];
         count.set(count.get() - 1);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_keepers(&self) -> bool {
         self.total.get() != 0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count(&self, kind: Keeper) -> usize {
         self.keepers[kind as usize].get()
     }
@@ -144,7 +144,7 @@ impl Core {
     /// empty, another thread has sent a message, or a panic has interrupted a phase. A send to
     /// an async handle is not a message: the handle itself counts while it is open and referenced.
     // Rule R1.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_alive(&self) -> bool {
         self.ledger.has_keepers() || self.has_unlisted() || self.is_kept_by_hook()
     }

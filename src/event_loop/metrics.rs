@@ -43,7 +43,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count_callback(&self, phase: Phase) {
         let count = &self.callbacks[phase as usize];
         count.set(count.get().wrapping_add(1));
@@ -62,7 +62,7 @@ impl Counters {
     }
 
     /// Counts a kernel poll that does not wait, and ends the busy period. Returns when that began.
-    #[inline(always)]
+    #[inline]
     pub(super) fn count_look(&self, now: u64, events: usize) -> u64 {
         self.did_wait.set(false);
         self.events_waiting
@@ -83,7 +83,7 @@ impl Counters {
     }
 
     /// Ends the busy period, and begins another one. Returns when the former began.
-    #[inline(always)]
+    #[inline]
     pub(super) fn end_busy(&self, now: u64) -> u64 {
         let since = self.busy_since.replace(now);
         // The clock never goes back.
@@ -93,7 +93,7 @@ impl Counters {
 
     /// Ends the busy period: the loop begins to wait at `start`. Returns when the former began.
     /// There is no pace while the clock is paused.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_wait(&self, start: u64, pace: Option<&Pace>) -> u64 {
         if let Some(pace) = pace {
             pace.begin_wait(start.wrapping_sub(self.begun.get()) - self.idle.get());

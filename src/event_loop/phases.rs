@@ -114,7 +114,7 @@ impl Phases {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_idle_hooks(&self) -> bool {
         self.idle.hooks.len.get() != 0
     }

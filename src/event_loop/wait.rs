@@ -155,20 +155,20 @@ pub(crate) struct Waits {
 
 impl Waits {
     /// Returns the way that the loop was made with; `None` for the kernel.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn chosen(&self) -> Option<&dyn Wait> {
         self.chosen.get().map(|wait| &**wait)
     }
 
     /// Returns the way of the loop on a paused clock.
-    #[inline(always)]
+    #[inline]
     fn on_paused_clock(&self) -> Option<&dyn Wait> {
         self.chosen()
             .or_else(|| self.paused.get().map(|wait| &**wait))
     }
 
     /// Returns the runtime that waits in place of the poller.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn hook(&self) -> Option<&dyn WaitHook> {
         self.chosen()?.runtime()
     }

@@ -18,13 +18,13 @@ thread_local! {
 }
 
 /// Starts the budget of a poll.
-#[inline(always)]
+#[inline]
 pub(crate) fn begin_poll() {
     LEFT.set(OPERATIONS_PER_POLL);
 }
 
 /// Takes one operation from the budget. Returns `false` if it was used up.
-#[inline(always)]
+#[inline]
 pub(crate) fn take() -> bool {
     let left = LEFT.get() - 1;
     LEFT.set(left);

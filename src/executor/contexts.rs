@@ -67,7 +67,7 @@ impl Executor {
         self.contexts.first.set(first);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn uses_contexts(&self) -> bool {
         self.probe.has(Mode::CONTEXTS)
     }

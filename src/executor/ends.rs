@@ -7,7 +7,7 @@ use crate::raw::call::Call;
 impl Executor {
     /// Removes a completed task from the registry. If it returns `true`, the caller calls
     /// [`forget_extras`](Self::forget_extras), too.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn forget(&self, slot: u32) -> bool {
         self.tasks.remove(slot)
     }
@@ -28,7 +28,7 @@ impl Executor {
         self.is_closed.set(true);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.get()
     }

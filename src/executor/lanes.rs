@@ -99,7 +99,7 @@ impl<R> Lanes<R> {
 
     /// Queues a task that has woken itself, or returns it if the lane must grow first. It does not
     /// become the front: a drain is in progress, and looks at the rings.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn try_push_again(&self, task: R) -> Result<(), R> {
         // Not tested, as this is shorter: nested in its spawner, a task is polled without a drain.
         self.content.set(Content::Any);
@@ -128,7 +128,7 @@ impl<R> Lanes<R> {
 
     /// Returns whether both lanes are known to be empty. This is the short test; a result of
     /// `false` proves nothing.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.content.get(), Content::Nothing)
     }
@@ -144,7 +144,7 @@ impl<R> Lanes<R> {
     }
 
     /// Begins a drain, which takes the entries out of the rings.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn begin_drain(&self) {
         if let Some(task) = self.front.take() {
             self.push_first(task);
@@ -169,18 +169,18 @@ impl<R> Lanes<R> {
         self.microtasks.rest() != 0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn has_ticks(&self) -> bool {
         self.ticks.rest() != 0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pop_tick(&self) -> Option<Call> {
         self.ticks.pop()
     }
 
     /// Takes the next microtask, in a drain.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pop_microtask(&self) -> Option<Microtask<R>> {
         match self.microtasks.pop()? {
             Some(task) => Some(Microtask::Task(task)),
@@ -221,7 +221,7 @@ impl<R> Lanes<R> {
     }
 
     /// Releases the memory of a burst once there are no microtasks.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn shrink(&self) {
         if self.microtasks.shrink(LARGE) {
             self.calls.shrink(0);

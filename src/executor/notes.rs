@@ -93,7 +93,7 @@ impl Executor {
     }
 
     /// Returns the waits for what no handle of the loop stands for.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn named_waits(&self) -> &Rc<NamedWaits> {
         self.notes.named.get_or_init(Rc::default)
     }

@@ -45,14 +45,14 @@ impl Pace {
     }
 
     /// The loop begins to wait, and has been active so long.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn begin_wait(&self, active: u64) {
         self.still
             .store(active << STATE_BITS | WAITING, Ordering::Relaxed);
     }
 
     /// The loop is back, and has been idle so long.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn end_wait(&self, idle: u64) {
         self.still
             .store(idle << STATE_BITS | BUSY, Ordering::Relaxed);

@@ -106,7 +106,7 @@ const FEW: usize = 64;
 
 impl Executor {
     /// Returns the address that identifies the loop.
-    #[inline(always)]
+    #[inline]
     fn address(&self) -> *const () {
         std::sync::Arc::as_ptr(&self.shared).cast()
     }
@@ -126,7 +126,7 @@ impl Executor {
 
     /// Notes a primitive that is waited for, unless `noted` says that it is noted here. It runs no
     /// user code.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn note_primitive(
         &self,
         noted: &Cell<*const ()>,

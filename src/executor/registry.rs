@@ -90,7 +90,7 @@ impl Registry {
 
     /// Removes a completed task. If it returns `true`, the caller removes the extras of the slot,
     /// too.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn remove(&self, slot: u32) -> bool {
         self.tasks.remove(slot as usize);
         self.ended.set(self.ended.get() + 1);
@@ -181,7 +181,7 @@ impl Registry {
     }
 
     /// Returns whether a waker is that of the task in a slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_waker_of(&self, slot: u32, waker: &Waker) -> bool {
         let task = self.tasks.get(slot as usize);
         task.is_some_and(|task| task.waker_data() == waker.data())

@@ -42,7 +42,7 @@ impl SelfWakes {
     }
 
     /// Ends a drain: the next one has its own self-wakes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn end_drain(&self) {
         self.left.set(self.per_drain.get());
     }
@@ -70,7 +70,7 @@ impl SelfWakes {
 impl Executor {
     /// Takes one self-wake of this drain. If none is left, it returns `false`, and the caller calls
     /// [`refuse_self_wake`](Self::refuse_self_wake).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn take_self_wake(&self) -> bool {
         let left = self.self_wakes.left.get() - 1;
         self.self_wakes.left.set(left);
@@ -78,7 +78,7 @@ impl Executor {
     }
 
     /// Forgets a self-wake that was not left: it is no debt, which a hop would have to pay.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn refuse_self_wake(&self) {
         self.self_wakes.left.set(0);
     }
@@ -90,13 +90,13 @@ impl Executor {
     }
 
     /// Permits one more self-wake in this drain: that of a hop.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn permit_self_wake(&self) {
         self.self_wakes.left.set(self.self_wakes.left.get() + 1);
     }
 
     /// Keeps a task until [`wake_late`](Self::wake_late). Returns whether it is the first one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn keep_late(&self, runnable: Runnable) -> bool {
         let is_first = !self.self_wakes.has_late();
         self.self_wakes.late.get_or_init(Ring::new).push(runnable);

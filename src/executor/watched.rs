@@ -10,7 +10,7 @@ use crate::site::Site;
 
 impl Executor {
     /// Runs `run` as an activity that is no poll of a task.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn watching<R>(&self, body: Body, origin: Origin, run: impl FnOnce() -> R) -> R {
         if !self.probe.wants(Wants::ACTIVITIES) {
             return run();

@@ -303,7 +303,7 @@ impl Loop {
     }
 
     /// Drains the lanes between two user callbacks that one callback of the loop runs.
-    #[inline(always)]
+    #[inline]
     pub fn drain(&self) {
         self.0.drain();
     }

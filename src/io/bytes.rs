@@ -24,7 +24,7 @@ macro_rules! impl_async_read {
     };
     (@one $type:ty, |$this:ident| $stream:expr) => {
         impl futures::io::AsyncRead for $type {
-            #[inline(always)]
+            #[inline]
             fn poll_read(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -61,7 +61,7 @@ macro_rules! impl_async_write {
     };
     (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
         impl futures::io::AsyncWrite for $type {
-            #[inline(always)]
+            #[inline]
             fn poll_write(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -284,7 +284,7 @@ fn total_len(lengths: impl Iterator<Item = usize>) -> usize {
 impl<T: AsSource> Source<T> {
     /// Returns how many of `asked` bytes a polled attempt may move. If the attempt would block, the
     /// source is not ready any more.
-    #[inline(always)]
+    #[inline]
     fn most(&self, direction: Direction, asked: usize) -> usize {
         self.ask_bytes(direction, asked).unwrap_or(asked)
     }
@@ -360,7 +360,7 @@ where
 
     /// Polls a receive into memory that is not initialised.
     #[cfg(any(feature = "hyper", feature = "tokio-io"))]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -406,7 +406,7 @@ impl<T: AsSource> Source<T>
 where
     for<'a> &'a T: Write,
 {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,

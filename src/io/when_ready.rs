@@ -60,7 +60,7 @@ impl<'a, T: AsSource> Readiness<'a, T> {
         Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
     }
 
-    #[inline(always)]
+    #[inline]
     fn stop_waiting(&mut self) {
         if let Some(key) = self.waiting.take() {
             self.end_wait(key);
@@ -93,7 +93,7 @@ impl<T: AsSource> Future for Readiness<'_, T> {
 }
 
 impl<T: AsSource> Drop for Readiness<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.stop_waiting();
     }

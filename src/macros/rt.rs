@@ -30,13 +30,13 @@ where
 }
 
 /// Takes the output of a future that has completed.
-#[inline(always)]
+#[inline]
 pub fn output<F: Future>(future: Pin<&mut MaybeDone<F>>) -> F::Output {
     future.take_output().expect("it has completed")
 }
 
 /// Takes the value of a future that has completed.
-#[inline(always)]
+#[inline]
 pub fn value<F: TryFuture>(future: Pin<&mut TryMaybeDone<F>>) -> F::Ok {
     future.take_output().expect("it has completed")
 }
@@ -133,7 +133,7 @@ pin_project! {
 }
 
 /// Makes the future of a `select!`.
-#[inline(always)]
+#[inline]
 pub fn select<B: Branches>(branches: B) -> Select<B> {
     Select { branches }
 }
@@ -141,7 +141,7 @@ pub fn select<B: Branches>(branches: B) -> Select<B> {
 impl<B: Branches> Future for Select<B> {
     type Output = B::Output;
 
-    #[inline(always)]
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<B::Output> {
         self.project().branches.poll(cx, false)
     }

@@ -31,7 +31,7 @@ macro_rules! impl_async_stream {
         #[cfg(any(feature = "hyper", feature = "tokio-io"))]
         impl $stream {
             /// Polls a receive into memory that is not initialised.
-            #[inline(always)]
+            #[inline]
             pub(crate) fn poll_receive(
                 &self,
                 cx: &mut std::task::Context<'_>,

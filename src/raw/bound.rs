@@ -62,7 +62,7 @@ unsafe impl<T: ?Sized> Send for Hidden<T> {}
 unsafe impl<T: ?Sized> Sync for Hidden<T> {}
 
 impl<T> Bound<T> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(value: T) -> Self {
         Self {
             _stays: PhantomData,
@@ -74,7 +74,7 @@ impl<T> Bound<T> {
 impl<T: ?Sized> Deref for Bound<T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         &self.value.0
     }

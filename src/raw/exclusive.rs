@@ -35,7 +35,7 @@ impl<T: ?Sized> ExclusiveCell<T> {
     }
 
     /// Takes the value, unless a guard has it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn take(&self) -> Option<Exclusive<'_, T>> {
         // Made only if the value is free: the drop of a guard frees it.
         (!self.is_taken.replace(true)).then(|| Exclusive(self))
@@ -49,7 +49,7 @@ pub(crate) struct Exclusive<'a, T: ?Sized>(&'a ExclusiveCell<T>);
 impl<T: ?Sized> Deref for Exclusive<'_, T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the flag of the cell is set since this guard was made, so there is no other
         // guard. The reference borrows this one, so no exclusive reference exists beside it.
@@ -58,7 +58,7 @@ impl<T: ?Sized> Deref for Exclusive<'_, T> {
 }
 
 impl<T: ?Sized> DerefMut for Exclusive<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`; the reference borrows this guard exclusively.
         unsafe { &mut *self.0.value.get() }
@@ -66,7 +66,7 @@ impl<T: ?Sized> DerefMut for Exclusive<'_, T> {
 }
 
 impl<T: ?Sized> Drop for Exclusive<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.0.is_taken.set(false);
     }

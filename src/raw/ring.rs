@@ -46,7 +46,7 @@ impl<T> Ring<T> {
     }
 
     /// Returns the number of values.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.tail.get().wrapping_sub(self.head.get())
     }
@@ -64,13 +64,13 @@ impl<T> Ring<T> {
 
     /// Returns the number of the oldest value. Values are numbered in the order of their push, and
     /// keep their numbers.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn first(&self) -> usize {
         self.head.get()
     }
 
     /// Returns the number of the value that is pushed next.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next(&self) -> usize {
         self.tail.get()
     }
@@ -95,7 +95,7 @@ impl<T> Ring<T> {
 
     /// Returns zero if and only if the ring is empty. Callers combine it with other counts by
     /// bitwise or.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn rest(&self) -> usize {
         self.tail.get() ^ self.head.get()
     }

@@ -30,14 +30,14 @@ pub(crate) trait Pointer: Clone {
 }
 
 impl<T> Pointer for Rc<T> {
-    #[inline(always)]
+    #[inline]
     fn into_raw(self) -> NonNull<()> {
         const { assert!(align_of::<T>() >= 2) };
         // SAFETY: the pointer of an `Rc` is not null.
         unsafe { NonNull::new_unchecked(Self::into_raw(self).cast_mut().cast()) }
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn from_raw(raw: NonNull<()>) -> Self {
         // SAFETY: the pointer is from `Rc::into_raw`, and the caller takes its count once.
         unsafe { Self::from_raw(raw.as_ptr().cast()) }
@@ -90,7 +90,7 @@ impl<T: Pointer> Slots<T> {
     }
 
     /// Calls `f` with the places. `f` must not run code of `T`, which may use the table.
-    #[inline(always)]
+    #[inline]
     fn with<R>(&self, f: impl FnOnce(&mut Vec<Place>) -> R) -> R {
         // SAFETY: the type is not `Sync`, and no other reference is in use: each ends within a call
         // of this function, and `f` calls it for no table.
@@ -124,13 +124,13 @@ impl<T: Pointer> Slots<T> {
     }
 
     /// Returns the pointer of a value. The value may be gone when it is used.
-    #[inline(always)]
+    #[inline]
     pub(super) fn pointer(&self, slot: usize) -> Option<NonNull<()>> {
         // SAFETY: the type is not `Sync`, and no other reference is in use, as in `with`.
         unsafe { &*self.places.get() }.get(slot)?.value()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get(&self, slot: usize) -> Option<T> {
         let raw = self.pointer(slot)?;
         // SAFETY: the table owns the pointer, and keeps its count: this value is not dropped. Its

@@ -3,19 +3,19 @@
 use std::task::Context;
 
 /// Returns `false`.
-#[inline(always)]
+#[inline]
 pub(crate) fn is_asked() -> bool {
     false
 }
 
 /// Returns `false`.
-#[inline(always)]
+#[inline]
 pub(crate) fn holds_back(_is_ready: bool) -> bool {
     false
 }
 
 /// Calls `poll`.
-#[inline(always)]
+#[inline]
 pub(crate) fn poll_with<R>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> R) -> R {
     poll(cx)
 }

@@ -199,26 +199,26 @@ where
 pub(crate) struct Runnable<L: Local>(async_task::Runnable<Meta<L>>);
 
 impl<L: Local> Runnable<L> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn local(&self) -> &L {
         &self.0.metadata().local
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn slot(&self) -> u32 {
         self.0.metadata().slot
     }
 
     /// Returns whether the task is to be dropped instead of polled. Only the owner thread may call
     /// it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_aborted(&self) -> bool {
         self.0.metadata().is_aborted.get()
     }
 
     /// Polls the future once. It does not unwind: a panic becomes the task's output, or is
     /// [reported](Local::unhandled).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn run(self) {
         self.0.run();
     }

@@ -54,7 +54,7 @@ impl Identity {
 }
 
 /// Returns the place of a call: its line, and what is polled.
-#[inline(always)]
+#[inline]
 pub(super) fn caller_at(site: Site) -> Caller {
     let task = current::task_key();
     Caller { site, task }

@@ -46,12 +46,12 @@ impl Lock {
 impl Lot for Lock {
     const NOTES_TAKER: bool = true;
 
-    #[inline(always)]
+    #[inline]
     fn permits(&self) -> &Permits {
         &self.permits
     }
 
-    #[inline(always)]
+    #[inline]
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -88,7 +88,7 @@ impl Primitive for Lock {
 pub(super) struct Held<'a>(pub(super) &'a Lock);
 
 impl Drop for Held<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.0.permits.release(1);
     }

@@ -105,7 +105,7 @@ impl<T: ?Sized> Mutex<T> {
     /// });
     /// ```
     #[track_caller]
-    #[inline(always)]
+    #[inline]
     pub fn lock(&self) -> Lock<'_, T> {
         Lock {
             mutex: self,
@@ -221,7 +221,7 @@ pub struct Lock<'a, T: ?Sized> {
 impl<'a, T: ?Sized> Future for Lock<'a, T> {
     type Output = MutexGuard<'a, T>;
 
-    #[inline(always)]
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mutex = self.mutex;
         // A mutex is never closed.
@@ -231,7 +231,7 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
 }
 
 impl<T: ?Sized> Drop for Lock<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.request.cancel(self.mutex.state.permits());
     }
@@ -287,14 +287,14 @@ pub struct MutexGuard<'a, T: ?Sized> {
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         &self.value
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }

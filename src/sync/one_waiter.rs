@@ -30,13 +30,13 @@ impl Default for OneWaiter {
 
 impl OneWaiter {
     /// Returns whether the slot has this waker, so that [`wait_again`](Self::wait_again) is enough.
-    #[inline(always)]
+    #[inline]
     pub(super) fn has(&self, waker: &Waker) -> bool {
         self.slot.has(waker)
     }
 
     /// Waits with the waker in the slot.
-    #[inline(always)]
+    #[inline]
     pub(super) fn wait_again<P: Primitive + 'static>(
         &self,
         site: Option<Site>,
@@ -56,7 +56,7 @@ impl OneWaiter {
     }
 
     /// Ends the wait of one that has gone.
-    #[inline(always)]
+    #[inline]
     pub(super) fn stop(&self) {
         self.is_waiting.set(false);
     }

@@ -118,7 +118,7 @@ impl Permits {
     /// # Panics
     ///
     /// If a waker panics. All are woken before the panic is resumed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn release(&self, count: usize) {
         self.free.set(self.free.get() + count);
         if !self.is_plain.get() {
@@ -360,7 +360,7 @@ impl Request {
     /// # Panics
     ///
     /// If a waker panics. All are woken before the panic is resumed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn cancel(&mut self, permits: &Permits) {
         if let Some(key) = self.key.take() {
             cancel_wait(permits, key);

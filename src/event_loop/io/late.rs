@@ -41,13 +41,13 @@ impl Core {
 
     /// Queues the entry that wakes them: one for all of them, so that together they have the
     /// self-wakes of one drain.
-    #[inline(always)]
+    #[inline]
     fn queue_late(&self) {
         let wake = || current::with(|core| core.map_or((), Self::wake_late));
         self.enqueue(Phase::Poll, Entry::Call(Call::new(wake)), None);
     }
 
-    #[inline(always)]
+    #[inline]
     fn wake_late(&self) {
         if self.executor.wake_late() {
             self.push_main_future();

@@ -281,7 +281,7 @@ impl SourceState {
 
     /// Returns whether the way to wait is asked about each attempt.
     // A program that is no test does not ask: the flag is not read.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         cfg!(any(test, feature = "test-util")) && self.is(ASKED)
     }
@@ -406,7 +406,7 @@ impl Sources {
     }
 
     /// Keeps the sources in memory that are removed until the result is dropped.
-    #[inline(always)]
+    #[inline]
     pub(super) fn hold(&self) -> HeldSources<'_> {
         HeldSources(self.slots.hold())
     }
@@ -431,7 +431,7 @@ pub(super) struct HeldSources<'a>(Held<'a, SourceState>);
 
 impl HeldSources<'_> {
     /// Returns the source of an event, if it is still registered.
-    #[inline(always)]
+    #[inline]
     pub(super) fn get(&self, key: usize) -> Option<&SourceState> {
         self.0.get(key & SLOT_MASK).filter(|state| state.key == key)
     }

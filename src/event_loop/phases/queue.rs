@@ -36,7 +36,7 @@ impl Entry {
     /// Returns the closure, or the waker of a `Wake` entry.
     // A caller that takes the entry apart itself would track, while the closure runs, which of the
     // variants is to be dropped.
-    #[inline(always)]
+    #[inline]
     pub(in crate::event_loop) fn into_call(self) -> Result<Call, Waker> {
         match self {
             Self::Wake(waker) => Err(waker),
@@ -218,7 +218,7 @@ impl PhaseQueue {
     }
 
     /// Begins a pass over the rest of an interrupted pass and the entries that wait now.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn begin_pass(&self) {
         if let Some(entries) = self.entries.get() {
             self.pass_end.set(entries.next());
@@ -226,7 +226,7 @@ impl PhaseQueue {
     }
 
     /// Returns the next entry of the pass, and the line that queued it, if known.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next(&self) -> Option<Queued> {
         self.next_of(self.entries.get()?)
     }
@@ -259,7 +259,7 @@ impl PhaseQueue {
 }
 
 impl Core {
-    #[inline(always)]
+    #[inline]
     pub(in crate::event_loop) fn run_queue(&self, phase: Phase) {
         let queue = self.phases.queue(phase);
         if !queue.is_empty() {

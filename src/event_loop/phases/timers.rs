@@ -77,7 +77,7 @@ pub(crate) enum Payload {
 /// The payload of a slot that carries nothing. It owns nothing: the waker is the one without a
 /// task.
 impl Default for Payload {
-    #[inline(always)]
+    #[inline]
     fn default() -> Self {
         Self::Sleep {
             waker: Waker::noop().clone(),

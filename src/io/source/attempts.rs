@@ -32,7 +32,7 @@ impl<T: AsSource> Source<T> {
 
     /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
     /// until `poll_ready` is ready, and attempts again.
-    #[inline(always)]
+    #[inline]
     pub(in crate::io) fn poll_attempts<R>(
         &self,
         direction: Direction,
@@ -114,7 +114,7 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Waits with the waker in the slot of the direction.
-    #[inline(always)]
+    #[inline]
     pub(in crate::io) fn wait_in_slot(
         &self,
         direction: Direction,

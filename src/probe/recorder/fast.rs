@@ -49,7 +49,7 @@ impl Probe {
 
     /// Calls `f`, which runs no user code, with the recorder that is alone.
     // In place of a `RefCell`, whose flag would be a third of the cost of a record.
-    #[inline(always)]
+    #[inline]
     fn with_alone<R>(&self, f: impl FnOnce(&Recorder) -> R) -> Option<R> {
         let recorder = self.recorders.alone.take()?;
         let value = f(&recorder);
@@ -78,7 +78,7 @@ impl Probe {
 
     /// Records a wake by the short way. Returns `false` if others want wakes, or if the round of
     /// the ring is over.
-    #[inline(always)]
+    #[inline]
     pub(in crate::probe) fn has_recorded_wake(&self, id: Id) -> bool {
         self.with_alone(|recorder| recorder.try_wake(id)) == Some(true)
     }
@@ -155,7 +155,7 @@ impl Recorder {
         is_written
     }
 
-    #[inline(always)]
+    #[inline]
     fn try_wake(&self, id: Id) -> bool {
         let ring = self.state.ring.get();
         ring.is_some_and(|ring| ring.push(self.wake_of(id)))

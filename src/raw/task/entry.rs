@@ -88,19 +88,19 @@ impl<L: Local> Entry<L> {
 }
 
 impl<L: Local> Clone for Entry<L> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         Self(self.0)
     }
 }
 
 impl<L: Local> Pointer for Entry<L> {
-    #[inline(always)]
+    #[inline]
     fn into_raw(self) -> NonNull<()> {
         self.0.cast()
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn from_raw(raw: NonNull<()>) -> Self {
         Self(raw.cast())
     }

@@ -44,7 +44,7 @@ impl StateCell {
     }
 
     /// Sets the state. Only the owner thread calls it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn set(&self, state: State) {
         self.0.store(state as u8, Ordering::Release);
     }

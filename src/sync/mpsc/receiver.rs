@@ -59,7 +59,7 @@ impl<T> Receiver<T> {
     /// });
     /// ```
     #[track_caller]
-    #[inline(always)]
+    #[inline]
     pub fn recv(&mut self) -> Recv<'_, T> {
         Recv {
             receiver: self,
@@ -194,14 +194,14 @@ pub struct Recv<'a, T> {
 impl<T> Future for Recv<'_, T> {
     type Output = Option<T>;
 
-    #[inline(always)]
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         self.receiver.shared.poll_pop(Some(self.site), cx)
     }
 }
 
 impl<T> Drop for Recv<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.receiver.shared.state.receiver().stop();
     }

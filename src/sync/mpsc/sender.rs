@@ -362,7 +362,7 @@ impl<T> Future for Sending<'_, T> {
 }
 
 impl<T> Drop for Sending<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.request.cancel(self.sender.shared.state.permits());
     }

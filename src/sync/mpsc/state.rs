@@ -173,7 +173,7 @@ impl State {
     }
 
     /// Returns whether the receiver takes no further messages.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.get()
     }
@@ -228,12 +228,12 @@ impl State {
 impl Lot for State {
     const NOTES_TAKER: bool = false;
 
-    #[inline(always)]
+    #[inline]
     fn permits(&self) -> &Permits {
         &self.room
     }
 
-    #[inline(always)]
+    #[inline]
     fn identity(&self) -> &Identity {
         &self.identity
     }

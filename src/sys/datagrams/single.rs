@@ -7,12 +7,12 @@ use std::net::{SocketAddr, UdpSocket};
 mod platform {
     use super::{SocketAddr, UdpSocket, io};
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
         socket.recv(buffer)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn recv_from(
         socket: &UdpSocket,
         buffer: &mut [u8],
@@ -20,12 +20,12 @@ mod platform {
         socket.recv_from(buffer)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn peek(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
         socket.peek(buffer)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn peek_from(
         socket: &UdpSocket,
         buffer: &mut [u8],

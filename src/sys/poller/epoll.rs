@@ -195,7 +195,7 @@ const AT_ONCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-#[inline(always)]
+#[inline]
 fn timespec(nanoseconds: u64) -> Timespec {
     Timespec {
         // Both fit: at most 2^64 nanoseconds.

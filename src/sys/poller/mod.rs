@@ -185,7 +185,7 @@ impl RawSource {
 
 /// Returns whether bytes that a write has accepted are still on their way to the kernel.
 #[cfg(unix)]
-#[inline(always)]
+#[inline]
 pub(crate) fn is_writing(_: &impl AsSource) -> bool {
     false
 }

@@ -421,7 +421,7 @@ impl<P: Default> TimerHeap<P> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn place(&mut self, position: usize, entry: Entry) {
         self.heap[position] = entry;
         self.slots[entry.slot()].position = position as u32;
