@@ -175,11 +175,11 @@ impl Member {
     #[track_caller]
     fn current() -> Rc<Self> {
         let handle = LoopHandle::current();
-        let member = handle.core().member(|| {
+        let member = handle.core().member.get_or_init(|| {
             let cluster = Cluster::new(vec![handle.remote()]);
             Self::new(0, cluster)
         });
-        member.downcast().expect("only this module sets it")
+        member.clone().downcast().expect("only this module sets it")
     }
 
     fn end(&self) {

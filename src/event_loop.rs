@@ -265,7 +265,8 @@ impl Core {
             RunMode::Once | RunMode::NoWait => MaxWait::No,
         };
         // Counted right before the wait, as in libuv's metrics.
-        self.turns.set(self.turns.get() + 1);
+        let turns = &self.counters.turns;
+        turns.set(turns.get() + 1);
         self.in_phase::<WATCHED, _>(Phase::Poll, || self.run_poll(wait))?;
         // Most turns have nothing to do after the wait either, or timers only.
         let after_poll = self.phases.load(Phase::Pending)
@@ -334,7 +335,7 @@ impl Core {
         self.running(|| {
             // A host keeps the loop. What is unref'd may have made the descriptor readable, which
             // only a turn ends.
-            let is_kept = self.is_embedded() && !self.stop.get();
+            let is_kept = self.host.is_embedded() && !self.stop.get();
             if self.begin_run() || is_kept {
                 let until = max_wait
                     .map(|wait| self.executor.clock.read().saturating_add(nanoseconds(wait)));

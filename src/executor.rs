@@ -22,7 +22,7 @@ pub(crate) mod foreign_senders;
 pub(crate) mod guarded;
 pub(crate) mod inbox;
 pub(crate) mod join;
-mod lanes;
+pub(crate) mod lanes;
 mod main_future;
 pub(crate) mod message;
 pub(crate) mod notes;
@@ -43,7 +43,7 @@ use std::task::Waker;
 
 use self::contexts::Contexts;
 use self::guarded::PollGuard;
-use self::lanes::{Lanes, Microtask};
+use self::lanes::{Lane, Lanes, Microtask};
 use self::main_future::MainInfo;
 use self::notes::WaitNotes;
 use self::registry::{Registry, TaskState};
@@ -53,7 +53,6 @@ use crate::clock::Clock;
 use crate::probe::{Mode, Probe, Sinks};
 use crate::raw::call::Call;
 use crate::raw::scoped::ScopedCall;
-use crate::site::Site;
 use crate::task_info::{Id, Info};
 
 /// Not a slot of the registry: there are never so many tasks.
@@ -182,9 +181,13 @@ impl Executor {
         self.lanes.has_microtasks()
     }
 
+    /// Queues a closure in a lane.
     #[inline]
-    pub(crate) fn push_tick(&self, tick: Call) {
-        self.lanes.push_tick(tick);
+    pub(crate) fn push_call(&self, lane: Lane, call: Call) {
+        match lane {
+            Lane::Ticks => self.lanes.push_tick(call),
+            Lane::Microtasks => self.lanes.push_call(call),
+        }
     }
 
     /// Returns the number of microtasks that were queued so far.
@@ -201,12 +204,6 @@ impl Executor {
             Some(Microtask::Call(call)) => call.call(),
             None => {}
         }
-    }
-
-    /// Queues a closure as a microtask.
-    #[inline]
-    pub(crate) fn push_microtask(&self, call: Call) {
-        self.lanes.push_call(call);
     }
 
     /// Queues a woken task as a microtask.
@@ -433,15 +430,6 @@ impl Executor {
     /// Returns the number of the task that is being polled.
     pub(crate) fn polled_id(&self) -> Option<Id> {
         self.tasks.id(self.polled.get())
-    }
-
-    /// Returns the line that spawned the task, or called `block_on`, that is being polled.
-    #[allow(dead_code, reason = "called for hyper only")]
-    pub(crate) fn polled_site(&self) -> Option<Site> {
-        if self.polls_main_future() {
-            return self.main_info().map(|main| main.site);
-        }
-        self.polled_task().map(|task| task.site)
     }
 
     /// Returns whether a waker is that of the task that is being polled.

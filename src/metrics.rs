@@ -102,7 +102,7 @@ impl Metrics {
     }
 
     /// Returns the figures that a report has, in one line.
-    #[allow(dead_code, reason = "reports on a signal need it")]
+    #[cfg(feature = "signal")]
     #[inline]
     pub(crate) fn summary(&self) -> String {
         let delay = self.delay();

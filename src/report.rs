@@ -93,12 +93,12 @@ pub(crate) fn report(core: &Core) -> Report {
         keepers,
         others,
         pending: lines.take(),
-        is_closed: core.is_closed(),
+        is_closed: core.executor.is_closed(),
     }
 }
 
 /// Returns the report, with what the observers add to it.
-#[allow(dead_code, reason = "a signal or a watchdog asks for it")]
+#[cfg(any(feature = "signal", feature = "probe"))]
 #[inline]
 pub(crate) fn full_report(core: &Core) -> String {
     let mut text = report(core).to_string();

@@ -291,7 +291,7 @@ impl Island {
             deprecated,
             reason = "its successor is newer than the oldest tokio; the descriptor is owned, which that asks for"
         )]
-        let descriptor = AsyncFd::with_interest(Backend::of(core.poller()), Interest::READABLE)?;
+        let descriptor = AsyncFd::with_interest(Backend::of(core.io.poller()), Interest::READABLE)?;
         drop(context);
         let handle = runtime.handle().clone();
         let readiness = Arc::new(Readiness {
@@ -496,7 +496,7 @@ impl WaitHook for Island {
         let Some(end) = end_of_wait(core, self.until.get()) else {
             return;
         };
-        if HAS_TIMER && core.has_timer_between(self.start.get(), end) {
+        if HAS_TIMER && core.host.has_timer_between(self.start.get(), end) {
             // No wait has taken its event since: if it has fired already, the sleep ends at once.
             return;
         }
@@ -515,7 +515,8 @@ impl WaitHook for Island {
         let has_guard_fired = || {
             if HAS_TIMER {
                 // The timer is one of the events of the descriptor.
-                self.readiness.is_readable.load(Ordering::Acquire) && core.has_timer_fired()
+                self.readiness.is_readable.load(Ordering::Acquire)
+                    && core.host.has_timer_fired(core.executor.clock.read())
             } else {
                 core.executor.clock.read() >= self.end.get()
             }

@@ -59,7 +59,7 @@ impl Home {
 
     /// Returns the line that started the job, if known, on the owner thread.
     pub(super) fn site(&self) -> Option<Site> {
-        current::with_loop_of(&self.shared, |core| core?.job_site(self.key))
+        current::with_loop_of(&self.shared, |core| core?.ledger.job_site(self.key))
     }
 
     /// # Panics

@@ -113,7 +113,7 @@ impl LoopHandle {
         let job = begin(self, purpose, work)?;
         let ended = Ended { job: job.clone() };
         let after = Box::new(move || after(ended.take()));
-        self.core().call_after_job(job.home.key(), after);
+        self.core().ledger.call_after_job(job.home.key(), after);
         Ok(QueuedWork { job })
     }
 }

@@ -80,7 +80,7 @@ impl<S: Steps> Job for StepJob<S> {
 
     #[inline]
     fn site(&self) -> Option<Site> {
-        LoopHandle::current().core().job_site(self.key)
+        LoopHandle::current().core().ledger.job_site(self.key)
     }
 }
 

@@ -153,7 +153,11 @@ impl Builder {
 /// Runs `main` on loop 0. The result is `None` if another loop has failed.
 #[track_caller]
 fn run_main<F: Future>(event_loop: &EventLoop, member: &Rc<Member>, main: F) -> Option<F::Output> {
-    event_loop.handle().core().member(|| member.clone());
+    event_loop
+        .handle()
+        .core()
+        .member
+        .get_or_init(|| member.clone());
     event_loop.block_on(async {
         let mut main = pin!(main);
         poll_fn(|cx| match main.as_mut().poll(cx) {
@@ -290,7 +294,11 @@ impl NewMember {
             let Ok(started) = start.recv() else { return };
             cluster = Some(started.clone());
             let member = Member::new(index, started);
-            event_loop.handle().core().member(|| member.clone());
+            event_loop
+                .handle()
+                .core()
+                .member
+                .get_or_init(|| member.clone());
             event_loop.block_on(poll_fn(|cx| member.poll_ended(cx)));
             drop(event_loop);
             member.drop_shards();

@@ -16,7 +16,9 @@ use futures::Stream;
 use futures::stream::FusedStream;
 
 use crate::event_loop::current;
+use crate::event_loop::phases::queue::Entry;
 use crate::executor::budget;
+use crate::phase_order::Phase;
 use crate::raw::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// Creates a channel of this many messages, for loops and threads.
@@ -312,9 +314,7 @@ impl<T: Send> Receiver<T> {
         if self.batch.is_empty() && !std::task::ready!(self.poll_batch(cx)) {
             return Poll::Ready(None);
         }
-        if !budget::take() && current::is_polling() {
-            budget::restore(0);
-            current::wake_in_poll_phase(cx.waker().clone());
+        if !budget::take() && wakes_in_poll_phase(cx) {
             return Poll::Pending;
         }
         Poll::Ready(self.next_of_batch())
@@ -588,4 +588,22 @@ mod loom_models {
             thread.join().unwrap();
         });
     }
+}
+
+/// Wakes what is polled in the next poll phase of its loop, since it has used up its budget. Returns
+/// `false` if nothing is polled: a callback has no budget.
+#[cold]
+fn wakes_in_poll_phase(cx: &Context<'_>) -> bool {
+    current::with(|core| {
+        let Some(core) = core.filter(|core| core.executor.is_polling()) else {
+            return false;
+        };
+        budget::restore(0);
+        if current::is_running(core) {
+            core.enqueue(Phase::Poll, Entry::Wake(cx.waker().clone()), None);
+        } else {
+            cx.waker().wake_by_ref();
+        }
+        true
+    })
 }

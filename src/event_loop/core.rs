@@ -13,7 +13,8 @@
 //! Invariant: no `RefCell` is borrowed while user code runs, except the events of [`Io`], which
 //! only `ask_kernel` mutates. No method returns a borrow of a cell.
 
-use std::cell::Cell;
+use std::any::Any;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,7 +34,6 @@ use crate::pool::Pool;
 use crate::probe::Sinks;
 use crate::sorted::sorted_by_number;
 use crate::sys::poller::Poller;
-use crate::task_info::Info;
 
 /// What a loop is made of.
 pub(crate) struct Options {
@@ -63,11 +63,10 @@ pub(crate) struct Core {
     pub(crate) was_stopped: Cell<bool>,
     /// Whether a panic interrupted a phase. Cleared when the next run begins.
     pub(crate) was_interrupted: Cell<bool>,
-    pub(crate) turns: Cell<u64>,
     pub(crate) counters: Counters,
     /// What the layer of several loops keeps for this loop.
-    #[cfg(feature = "cluster")]
-    member: std::cell::OnceCell<Rc<dyn std::any::Any>>,
+    #[allow(dead_code, reason = "only a cluster sets it")]
+    pub(crate) member: OnceCell<Rc<dyn Any>>,
 }
 
 impl Core {
@@ -97,17 +96,9 @@ impl Core {
             stop: Cell::new(false),
             was_stopped: Cell::new(false),
             was_interrupted: Cell::new(false),
-            turns: Cell::new(0),
             counters: Counters::default(),
-            #[cfg(feature = "cluster")]
-            member: std::cell::OnceCell::new(),
+            member: OnceCell::new(),
         }))
-    }
-
-    /// Returns what the layer of several loops keeps for this loop; `make` creates it.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn member<T: 'static>(&self, make: impl FnOnce() -> Rc<T>) -> Rc<dyn std::any::Any> {
-        self.member.get_or_init(|| make()).clone()
     }
 
     /// Returns the thread pool for blocking work: that of the way to wait, the loop's own or the
@@ -120,19 +111,6 @@ impl Core {
     /// Returns the loop's own thread pool, or the global one.
     pub(crate) fn own_pool(&self) -> &Pool {
         self.pool.as_ref().unwrap_or_else(|| Pool::of_process())
-    }
-
-    /// Returns whether the loop was dropped.
-    #[inline]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.executor.is_closed()
-    }
-
-    /// Returns all tasks and the jobs that count as tasks, oldest first.
-    #[inline]
-    pub(crate) fn task_list(&self) -> Vec<Info> {
-        let states = self.task_states().into_iter();
-        states.map(|task| task.info).collect()
     }
 
     /// Returns all tasks and the jobs that count as tasks, with their wakers, oldest first.

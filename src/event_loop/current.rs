@@ -10,16 +10,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::core::Core;
-#[cfg(feature = "cluster")]
-use super::phases::queue::Entry;
 use super::phases::timers::Payload as Timed;
+use crate::executor::lanes::Lane;
 use crate::executor::message::Message;
 use crate::executor::notes::WaitNote;
 use crate::executor::primitives::{Primitive, TaskKey};
 use crate::executor::shared::{Local, Runnable, Shared};
 use crate::frame;
-#[cfg(feature = "cluster")]
-use crate::phase_order::Phase;
 use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
@@ -55,23 +52,6 @@ pub(crate) fn refuse_inside_a_run() {
         "cannot run an event loop from inside one that runs on this thread: `.await` the future, `spawn` it on the running \
          loop, or run the loop on another thread"
     );
-}
-
-/// Returns whether a loop polls a task, or its main future, on this thread.
-#[cfg(feature = "cluster")]
-pub(crate) fn is_polling() -> bool {
-    with(|core| core.is_some_and(|core| core.executor.is_polling()))
-}
-
-/// Wakes a task in the next poll phase of the loop that runs.
-#[cfg(feature = "cluster")]
-pub(crate) fn wake_in_poll_phase(waker: Waker) {
-    with(|core| match core {
-        Some(core) if is_running(core) => {
-            core.enqueue(Phase::Poll, Entry::Wake(waker), None);
-        }
-        _ => waker.wake(),
-    });
 }
 
 /// Calls `body` as the run of a loop on this thread.
@@ -198,42 +178,42 @@ impl Core {
     #[inline]
     pub(crate) fn note_waker(&self, waker: &Waker) {
         if !self.executor.is_waker_of_polled(waker) {
-            self.note_foreign_waker(waker);
+            note_foreign_waker(self, waker);
         }
     }
+}
 
-    // Not inlined, so that the callers save no registers for it.
-    #[cold]
-    #[inline(never)]
-    fn note_foreign_waker(&self, waker: &Waker) {
-        if self.executor.note_foreign(waker) {
-            self.executor.forget_foreign(&self.registered_wakers());
-        }
+// Not inlined, so that the callers save no registers for it.
+#[cold]
+#[inline(never)]
+fn note_foreign_waker(core: &Core, waker: &Waker) {
+    if core.executor.note_foreign(waker) {
+        core.executor.forget_foreign(&registered_wakers(core));
     }
+}
 
-    /// Returns the data pointers of all wakers that are registered on the loop.
-    #[cold]
-    fn registered_wakers(&self) -> SortedMap<usize, ()> {
-        let mut wakers = Vec::new();
-        self.phases.each_timer(|_, payload, _| {
-            if let Timed::Sleep { waker, .. } = payload {
-                wakers.push(waker.data());
-            }
-        });
-        for source in self.io.sources() {
-            wakers.extend(source.waits().into_iter().flat_map(|(_, who)| who));
+/// Returns the data pointers of all wakers that are registered on the loop.
+#[cold]
+fn registered_wakers(core: &Core) -> SortedMap<usize, ()> {
+    let mut wakers = Vec::new();
+    core.phases.each_timer(|_, payload, _| {
+        if let Timed::Sleep { waker, .. } = payload {
+            wakers.push(waker.data());
         }
-        for header in self.ledger.headers() {
-            wakers.extend(header.wakers());
-        }
-        wakers.extend(self.task_states().iter().filter_map(|task| task.awaiter));
-        let sets = self.executor.awaited_sets();
-        wakers.extend(sets.into_iter().map(|(waker, _)| waker));
-        let named = self.executor.named_waits().all();
-        wakers.extend(named.into_iter().map(|(_, waker)| waker));
-        let wakers = wakers.into_iter();
-        wakers.map(|waker| (waker.addr(), ())).collect()
+    });
+    for source in core.io.sources() {
+        wakers.extend(source.waits().into_iter().flat_map(|(_, who)| who));
     }
+    for header in core.ledger.headers() {
+        wakers.extend(header.wakers());
+    }
+    wakers.extend(core.task_states().iter().filter_map(|task| task.awaiter));
+    let sets = core.executor.awaited_sets();
+    wakers.extend(sets.into_iter().map(|(waker, _)| waker));
+    let named = core.executor.named_waits().all();
+    wakers.extend(named.into_iter().map(|(_, waker)| waker));
+    let wakers = wakers.into_iter();
+    wakers.map(|waker| (waker.addr(), ())).collect()
 }
 
 /// Returns what the current loop polls.
@@ -377,7 +357,7 @@ impl task::Local for Local {
     fn later(work: Box<dyn FnOnce()>) {
         let work = Call::new(work);
         with(|core| match core {
-            Some(core) => core.push_microtask(work, None),
+            Some(core) => core.push_call(Lane::Microtasks, work, None),
             // Dropping the closure here would run user code in the middle of the caller.
             None => std::mem::forget(work),
         });
@@ -434,10 +414,17 @@ pub(crate) fn unhandled_panic(shared: &Arc<Shared>, task: &dyn Display, payload:
 #[cfg(not(all(test, phaseloop_loom)))]
 pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + 'static) {
     with_loop_of(shared, |core| match core {
-        Some(core) => core.push_microtask(Call::new(call), None),
+        Some(core) => core.push_call(Lane::Microtasks, Call::new(call), None),
         // A dropped loop calls nothing.
         None => drop(shared.push(Message::Call(Box::new(call)))),
     });
+}
+
+/// Queues a poll of the main future of a loop.
+pub(crate) fn push_main_future(core: &Core) {
+    let poll_main = || with(|core| core.map_or((), |core| core.executor.poll_main_future()));
+    core.executor
+        .push_call(Lane::Microtasks, Call::new(poll_main));
 }
 
 /// Schedules the main future.
@@ -446,7 +433,7 @@ pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
         Some(core) if core.executor.polls_main_future() && !core.executor.take_self_wake() => {
             core.postpone_main_future();
         }
-        Some(core) => core.push_main_future(),
+        Some(core) => push_main_future(core),
         // A dropped loop polls no future.
         None => drop(shared.push(Message::WakeMainFuture)),
     });

@@ -72,7 +72,7 @@ impl Core {
     // Not inlined, so that the check for empty lanes, which is, stays small in its callers.
     #[inline(never)]
     fn drain_some(&self, mut drain: Drain) {
-        if self.is_contained() {
+        if self.executor.probe.has(Mode::CONTAINED) {
             self.drain_contained(drain);
         } else {
             self.executor.drain_lanes(&mut drain);

@@ -40,6 +40,26 @@ impl Drop for Inside<'_> {
 }
 
 /// Embedding.
+#[allow(dead_code, reason = "only a feature above sets a hook")]
+impl Host {
+    /// Returns whether a host drives the loop.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.is_embedded.get()
+    }
+
+    /// Returns whether the timer of the poller is set to a time after `start`, and `end` at the
+    /// latest. If it is past by now, it has fired after `start`.
+    pub(crate) fn has_timer_between(&self, start: u64, end: u64) -> bool {
+        let timer = self.timer.get();
+        timer > start && timer <= end
+    }
+
+    /// Returns whether the timer of the poller is not set, or has fired.
+    pub(crate) fn has_timer_fired(&self, now: u64) -> bool {
+        self.timer.get() <= now
+    }
+}
+
 impl Core {
     /// Calls `body` as code of this loop, a run of it or not: in the context of the hook, and with
     /// a host that waits for what `body` leaves behind.
@@ -67,8 +87,8 @@ impl Core {
         }
         if HAS_TIMER && !host.is_embedded.get() {
             // Creates the timer, which can fail only now.
-            self.poller().set_timer(Some(NEVER))?;
-            self.poller().set_timer(None)?;
+            self.io.poller().set_timer(Some(NEVER))?;
+            self.io.poller().set_timer(None)?;
         }
         host.is_embedded.set(true);
         if host.depth.get() == 0 {
@@ -76,11 +96,6 @@ impl Core {
             self.arm_for_host();
         }
         Ok(())
-    }
-
-    /// Returns whether a host drives the loop.
-    pub(crate) fn is_embedded(&self) -> bool {
-        self.host.is_embedded.get()
     }
 
     /// Lets a host that waits for the descriptor know what was queued or started outside of a turn.
@@ -94,7 +109,7 @@ impl Core {
     /// Makes the descriptor readable when the next turn is due.
     #[cold]
     fn arm_for_host(&self) {
-        if self.is_closed() || self.poller().is_inherited() {
+        if self.executor.is_closed() || self.io.poller().is_inherited() {
             return;
         }
         let set = match self.next_timeout() {
@@ -120,7 +135,7 @@ impl Core {
         let timer = &self.host.timer;
         if timer.get() != due || timer.get() <= now {
             let delay = due.saturating_sub(now);
-            self.poller().set_timer(Some(delay))?;
+            self.io.poller().set_timer(Some(delay))?;
             timer.set(due);
         }
         Ok(())
@@ -131,23 +146,9 @@ impl Core {
     /// time.
     #[allow(dead_code, reason = "only a feature above sets a hook")]
     pub(crate) fn wake_by(&self, due: u64, now: u64) {
-        if !self.has_timer_between(now, due) && self.set_timer(due, now).is_err() {
+        if !self.host.has_timer_between(now, due) && self.set_timer(due, now).is_err() {
             self.executor.shared.inbox.signal();
         }
-    }
-
-    /// Returns whether the timer of the poller is set to a time after `start`, and `end` at the
-    /// latest. If it is past by now, it has fired after `start`.
-    #[allow(dead_code, reason = "only a feature above sets a hook")]
-    pub(crate) fn has_timer_between(&self, start: u64, end: u64) -> bool {
-        let timer = self.host.timer.get();
-        timer > start && timer <= end
-    }
-
-    /// Returns whether the timer of the poller is not set, or has fired.
-    #[allow(dead_code, reason = "only a feature above sets a hook")]
-    pub(crate) fn has_timer_fired(&self) -> bool {
-        self.host.timer.get() <= self.executor.clock.read()
     }
 
     /// Notes that the poller has a new timer, in a child after `fork`, and sets it for a host.
@@ -158,7 +159,7 @@ impl Core {
 
     fn clear_timer(&self) -> io::Result<()> {
         if self.host.timer.replace(0) > self.executor.clock.read() {
-            self.poller().set_timer(None)?;
+            self.io.poller().set_timer(None)?;
         }
         Ok(())
     }

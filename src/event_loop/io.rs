@@ -81,6 +81,11 @@ impl Io {
         }
     }
 
+    #[inline]
+    pub(crate) fn poller(&self) -> &Rc<Poller> {
+        &self.poller
+    }
+
     /// Returns the registered sources.
     pub(crate) fn sources(&self) -> Vec<Rc<SourceState>> {
         self.sources.list()
@@ -135,11 +140,6 @@ impl Io {
 }
 
 impl Core {
-    #[inline]
-    pub(crate) fn poller(&self) -> &Rc<Poller> {
-        &self.io.poller
-    }
-
     /// Makes the poller usable in the child process after a fork, and registers everything with it
     /// again. Without a fork it does nothing.
     pub(crate) fn reinit_after_fork(&self) -> io::Result<()> {
@@ -156,12 +156,12 @@ impl Core {
         io.poller.reinit()?;
         self.forget_timer();
         io.asyncs.forget_sent();
-        self.lose_jobs();
+        self.ledger.lose_jobs();
         let sources = io.sources.list();
         sources
             .iter()
             .try_for_each(|source| source.register_again(&io.poller))
-            .and(self.register_poll_handles_again())
+            .and(io.register_poll_handles_again())
             .and(io.after_io.reinit_after_fork(self))
     }
 }

@@ -146,13 +146,13 @@ impl Core {
     // Rule R1.
     #[inline]
     pub(crate) fn is_alive(&self) -> bool {
-        self.ledger.has_keepers() || self.has_unlisted() || self.is_kept_by_hook()
+        self.ledger.has_keepers() || self.has_unlisted() || self.waits.keepers(&self.executor) > 0
     }
 
     /// Returns the number of keepers of a kind.
     pub(crate) fn count_keepers(&self, kind: Keeper) -> usize {
         match kind {
-            Keeper::Runtime => self.count_kept_by_hook(),
+            Keeper::Runtime => self.waits.keepers(&self.executor),
             _ => self.ledger.count(kind),
         }
     }

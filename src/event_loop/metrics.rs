@@ -13,7 +13,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use super::core::Core;
+use crate::clock::Clock;
+use crate::executor::Executor;
 use crate::executor::pace::Pace;
 use crate::histogram::Tally;
 use crate::metrics::{Metrics, Utilization};
@@ -21,6 +22,7 @@ use crate::phase_order::Phase;
 
 #[derive(Default)]
 pub(crate) struct Counters {
+    pub(crate) turns: Cell<u64>,
     callbacks: [Cell<u64>; 7],
     pub(super) kernel_polls: Cell<u64>,
     /// The events that ended a wait.
@@ -70,15 +72,34 @@ impl Counters {
         self.end_busy(now)
     }
 
-    fn begin_run(&self, now: u64) {
+    /// Counts the begin of a run.
+    pub(super) fn begin_run(&self, executor: &Executor) {
+        let now = executor.clock.read();
         self.is_running.set(true);
         self.begun.set(now.wrapping_sub(self.begun.get()));
         self.busy_since.set(now);
+        self.publish(executor);
     }
 
-    fn end_run(&self, now: u64) {
+    /// Ends a run and its last busy period. Returns when the latter began, and the time.
+    pub(super) fn end_run(&self, executor: &Executor) -> (u64, u64) {
+        let now = executor.clock.read();
         if self.is_running.replace(false) {
             self.begun.set(now.wrapping_sub(self.begun.get()));
+        }
+        self.publish(executor);
+        (self.end_busy(now), now)
+    }
+
+    /// Publishes the active and the idle time to other threads, and whether they pass.
+    #[cold]
+    pub(crate) fn publish(&self, executor: &Executor) {
+        let (clock, pace) = (&executor.clock, &executor.shared.pace);
+        let (active, idle) = (self.active(clock.read()), self.idle.get());
+        if clock.is_paused() || !self.is_running.get() {
+            pace.stop(active, idle);
+        } else {
+            pace.begin_run(active, idle);
         }
     }
 
@@ -126,67 +147,34 @@ impl Counters {
         };
         ran - self.idle.get()
     }
-}
 
-/// Runs. Other threads read the pace of each.
-impl Core {
-    pub(super) fn count_run(&self) {
-        self.counters.begin_run(self.executor.clock.read());
-        self.publish_pace();
-    }
-
-    /// Ends a run and its last busy period. Returns when the latter began, and the time.
-    pub(super) fn count_end_of_run(&self) -> (u64, u64) {
-        let (counters, now) = (&self.counters, self.executor.clock.read());
-        counters.end_run(now);
-        self.publish_pace();
-        (counters.end_busy(now), now)
-    }
-
-    /// Publishes both times to other threads, and whether they pass.
-    #[cold]
-    pub(crate) fn publish_pace(&self) {
-        let (counters, pace) = (&self.counters, &self.executor.shared.pace);
-        let active = counters.active(self.executor.clock.read());
-        let idle = counters.idle.get();
-        if self.executor.clock.is_paused() || !counters.is_running.get() {
-            pace.stop(active, idle);
-        } else {
-            pace.begin_run(active, idle);
-        }
-    }
-}
-
-impl Core {
     /// Returns how long the loop was active and idle in its runs.
-    pub(crate) fn utilization(&self) -> Utilization {
-        let (counters, now) = (&self.counters, self.executor.clock.read());
+    pub(crate) fn utilization(&self, clock: &Clock) -> Utilization {
         Utilization {
-            active: Duration::from_nanos(counters.active(now)),
-            idle: Duration::from_nanos(counters.idle.get()),
+            active: Duration::from_nanos(self.active(clock.read())),
+            idle: Duration::from_nanos(self.idle.get()),
         }
     }
 
     #[inline]
-    pub(crate) fn metrics(&self) -> Metrics {
-        let (counters, executor) = (&self.counters, &self.executor);
-        let Utilization { active, idle } = self.utilization();
+    pub(crate) fn metrics(&self, executor: &Executor) -> Metrics {
+        let Utilization { active, idle } = self.utilization(&executor.clock);
         Metrics {
             turns: self.turns.get(),
-            kernel_polls: counters.kernel_polls.get(),
-            events: counters.events_awaited.get() + counters.events_waiting.get(),
-            events_waiting: counters.events_waiting.get(),
-            callbacks: std::array::from_fn(|phase| counters.callbacks[phase].get()),
+            kernel_polls: self.kernel_polls.get(),
+            events: self.events_awaited.get() + self.events_waiting.get(),
+            events_waiting: self.events_waiting.get(),
+            callbacks: std::array::from_fn(|phase| self.callbacks[phase].get()),
             polls: executor.polls(),
             closures: executor.closures(),
-            remote_wakes: counters.remote_wakes.get(),
+            remote_wakes: self.remote_wakes.get(),
             spawned: executor.spawned(),
             tasks: executor.task_count(),
             budget_hits: executor.budget_hits(),
             idle,
             active,
-            busy_periods: counters.busy_periods.histogram(),
-            lateness: counters.lateness.histogram(),
+            busy_periods: self.busy_periods.histogram(),
+            lateness: self.lateness.histogram(),
         }
     }
 }

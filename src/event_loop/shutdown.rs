@@ -25,7 +25,7 @@ impl Core {
         current::run(self, || {
             self.inside(true, || {
                 self.executor.shared.inbox.resume();
-                self.count_run();
+                self.counters.begin_run(&self.executor);
                 if self.executor.probe.wants(Wants::BUSY) {
                     self.executor.probe.begin_busy(self.executor.clock.read());
                 }
@@ -106,7 +106,7 @@ impl Core {
         self.ledger.clear(&mut steps);
         // After the tasks of the loop, which may still use it.
         if let Some(wait) = self.waits.chosen() {
-            steps.run(|| wait.shut_down(self.poller().is_inherited()));
+            steps.run(|| wait.shut_down(self.io.poller().is_inherited()));
         }
         for waker in waiting {
             ignore_panic(|| waker.wake());

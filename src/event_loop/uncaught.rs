@@ -22,12 +22,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use super::core::Core;
-use super::dispatch::once;
 use super::phases::queue::PhaseQueue;
 use crate::executor::Drain;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::{Mode, Origin};
+use crate::probe::{Body, Mode, Origin};
 use crate::raw::task::Payload;
 
 /// Receives an uncaught panic. It may resume unwinding.
@@ -63,22 +62,16 @@ impl PanicPolicy {
 }
 
 impl Core {
-    /// Returns whether a handler receives panics.
-    #[inline]
-    pub(super) fn is_contained(&self) -> bool {
-        self.executor.probe.has(Mode::CONTAINED)
-    }
-
     /// Returns whether a contained panic has left something in the lanes.
     #[inline]
     pub(super) fn is_interrupted(&self) -> bool {
-        self.is_contained() && self.panic_policy.interrupted.get()
+        self.executor.probe.has(Mode::CONTAINED) && self.panic_policy.interrupted.get()
     }
 
     /// Runs `code` and passes its panic to the handler, if one is installed. Returns `None` if
     /// `code` panicked or the program has exited.
     pub(crate) fn contain<R>(&self, code: impl FnOnce() -> R) -> Option<R> {
-        if !self.is_contained() {
+        if !self.executor.probe.has(Mode::CONTAINED) {
             return Some(code());
         }
         if self.panic_policy.program_has_exited() {
@@ -143,9 +136,10 @@ impl Core {
                     self.counters.count_callback(phase);
                     let _span = self.executor.probe.dispatch(phase);
                     panic_goes_on.set(true);
-                    self.clear_frame();
+                    self.executor.begin_callback();
                     let origin = Origin::new(Keeper::Queued, site);
-                    self.run_body(phase, origin, &mut once(|| entry.run()));
+                    let body = Body::Callback(phase);
+                    self.executor.watching(body, origin, || entry.run());
                     if !self.executor.are_lanes_empty() {
                         // The drain after the last entry counts as the end of the pass: its panic
                         // causes no other pass.

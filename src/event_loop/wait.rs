@@ -14,6 +14,11 @@
 //! A new way is an implementor of [`Wait`] and a method of `Builder` that sets it. It fills the
 //! batch of events ([`Core::ask_kernel`]); the poll phase dispatches them as ever.
 
+#![allow(
+    dead_code,
+    reason = "which ways there are, and what they need, depends on features and platform"
+)]
+
 use std::any::Any;
 use std::cell::OnceCell;
 use std::io;
@@ -21,6 +26,8 @@ use std::rc::Rc;
 
 use super::core::Core;
 use super::io::sources::{Direction, SourceState};
+use crate::clock::Clock;
+use crate::executor::Executor;
 use crate::executor::guarded::PollGuard;
 use crate::executor::message::Message;
 use crate::keeper::Keeper;
@@ -32,7 +39,6 @@ use crate::site::Site;
 
 /// A way to wait, in place of the kernel.
 pub(crate) trait Wait: Any {
-    #[allow(dead_code, reason = "only ways to wait of tests are looked for")]
     fn as_any(&self) -> &dyn Any;
 
     /// Waits for events, and returns their number. `timeout` is in nanoseconds: zero for a look
@@ -107,7 +113,6 @@ pub(crate) type MadeWait = io::Result<Option<Box<dyn Wait>>>;
 pub(crate) type MakeWait = Box<dyn FnOnce(&Rc<Core>) -> MadeWait>;
 
 /// A runtime that waits in place of the poller.
-#[allow(dead_code, reason = "only a feature above sets a hook")]
 pub(crate) trait WaitHook {
     /// Returns the name of the runtime.
     fn name(&self) -> &'static str;
@@ -173,6 +178,26 @@ impl Waits {
         self.chosen()?.runtime()
     }
 
+    /// Returns how the next wait is made; `None` for the kernel. The poll phase asks only while
+    /// [`Mode::OTHER_WAIT`] is set.
+    #[cold]
+    pub(super) fn next(&self, clock: &Clock) -> Option<&dyn Wait> {
+        if clock.is_paused() {
+            return self.on_paused_clock();
+        }
+        self.chosen()
+    }
+
+    /// Returns the number of tasks that keep the loop alive because of the hook: they wait, or may
+    /// wait, for its runtime. These are its own ones, and those of the loop.
+    #[inline]
+    pub(super) fn keepers(&self, executor: &Executor) -> usize {
+        self.hook().map_or(0, |hook| {
+            let main = usize::from(executor.main_info().is_some());
+            main + executor.task_count() + hook.task_count()
+        })
+    }
+
     /// Notes that the last wait has brought nothing, and that another one follows.
     #[cold]
     pub(super) fn note_quiet(&self) {
@@ -190,7 +215,6 @@ impl Waits {
     }
 
     /// Notes that two sources are the ends of a pair.
-    #[allow(dead_code, reason = "not every platform has pairs")]
     pub(crate) fn note_pair(&self, one: &SourceState, other: &SourceState) {
         if let Some(way) = self.on_paused_clock() {
             way.note_pair(one, other);
@@ -198,7 +222,6 @@ impl Waits {
     }
 
     /// Notes that the program uses something that a repeated run cannot repeat.
-    #[allow(dead_code, reason = "not every feature reaches outside")]
     pub(crate) fn note_outside(&self, what: &'static str, site: Site) {
         if let Some(wait) = self.chosen() {
             wait.note_outside(what, site);
@@ -225,21 +248,10 @@ impl Core {
     }
 
     /// Sets the way of a loop whose clock may be paused.
-    #[allow(dead_code, reason = "only tests pause a clock")]
     pub(crate) fn set_paused_wait(&self, wait: Box<dyn Wait>) {
         let is_first = self.waits.paused.set(wait).is_ok();
         debug_assert!(is_first, "a loop has one paused clock");
         self.executor.probe.set(Mode::OTHER_WAIT, true);
-    }
-
-    /// Returns how the next wait is made; `None` for the kernel. The poll phase asks only while
-    /// [`Mode::OTHER_WAIT`] is set.
-    #[cold]
-    pub(super) fn next_way(&self) -> Option<&dyn Wait> {
-        if self.executor.clock.is_paused() {
-            return self.waits.on_paused_clock();
-        }
-        self.waits.chosen()
     }
 
     /// Decides about an attempt on a source whose attempts are [asked](SourceState::is_asked)
@@ -251,29 +263,10 @@ impl Core {
         direction: Direction,
         asked: Option<usize>,
     ) -> Option<usize> {
-        match self.next_way() {
+        match self.waits.next(&self.executor.clock) {
             Some(way) => way.attempt(self, source, direction, asked),
             None => Some(asked.unwrap_or(0)),
         }
-    }
-
-    /// Returns whether tasks keep the loop alive that wait, or may wait, for the runtime of the
-    /// hook: its own ones, and those of the loop.
-    #[inline]
-    pub(crate) fn is_kept_by_hook(&self) -> bool {
-        self.waits.hook().is_some_and(|hook| {
-            self.executor.main_info().is_some()
-                || self.executor.task_count() > 0
-                || hook.task_count() > 0
-        })
-    }
-
-    /// Returns the number of tasks that keep the loop alive because of the hook.
-    pub(crate) fn count_kept_by_hook(&self) -> usize {
-        self.waits.hook().map_or(0, |hook| {
-            let main = usize::from(self.executor.main_info().is_some());
-            main + self.executor.task_count() + hook.task_count()
-        })
     }
 
     /// Drains the lanes after a wait in which the runtime of the hook has woken something. To the

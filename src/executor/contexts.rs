@@ -82,6 +82,15 @@ impl Executor {
         self.clear_frame();
     }
 
+    /// Empties the frame, if contexts are in use: a callback begins without one, and leaves none
+    /// behind.
+    // Rule O4.
+    pub(crate) fn begin_callback(&self) {
+        if self.uses_contexts() {
+            self.begin_activity();
+        }
+    }
+
     fn clear_frame(&self) {
         let before = frame::take();
         if !before.is_empty() {

@@ -16,6 +16,13 @@ use crate::raw::ring::Ring;
 /// keep it for ever.
 const LARGE: usize = 1 << 16;
 
+/// One of the two lanes.
+#[derive(Clone, Copy)]
+pub(crate) enum Lane {
+    Ticks,
+    Microtasks,
+}
+
 /// An entry of the microtask lane.
 pub(crate) enum Microtask<R> {
     /// A woken task, to be polled once.

@@ -21,9 +21,7 @@ impl Executor {
     /// Runs a closure of a lane, which was queued while something watched. `site` is the line that
     /// queued it, if known.
     pub(crate) fn run_call(&self, body: Body, site: Option<Site>, call: Call) {
-        if self.uses_contexts() {
-            self.begin_activity();
-        }
+        self.begin_callback();
         self.watching(body, Origin::at(site), || call.call());
     }
 

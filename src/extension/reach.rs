@@ -14,6 +14,7 @@ use crate::event_loop::extension::Extension;
 use crate::event_loop::phases::queue::Entry;
 use crate::event_loop::uncaught::PanicHandler;
 use crate::executor::join::JoinHandle;
+use crate::executor::lanes::Lane;
 use crate::executor::notes::NamedWaits;
 use crate::frame::{Restored, Work};
 use crate::metrics::Utilization;
@@ -44,7 +45,7 @@ impl WeakLoop {
     /// Returns the loop, unless it was dropped.
     #[inline]
     pub fn upgrade(&self) -> Option<Loop> {
-        let core = self.0.upgrade().filter(|core| !core.is_closed())?;
+        let core = self.0.upgrade().filter(|core| !core.executor.is_closed())?;
         Some(Loop(core))
     }
 }
@@ -115,7 +116,7 @@ impl Loop {
 impl Loop {
     /// Returns how long the loop was active and idle in its runs.
     pub fn utilization(&self) -> Utilization {
-        self.0.utilization()
+        self.0.counters.utilization(&self.0.executor.clock)
     }
 }
 
@@ -252,13 +253,13 @@ impl Loop {
 impl Loop {
     /// Queues a tick.
     pub fn push_tick(&self, tick: Call) {
-        self.0.push_tick(tick, None);
+        self.0.push_call(Lane::Ticks, tick, None);
     }
 
     /// Queues a microtask.
     #[inline]
     pub fn push_microtask(&self, microtask: Call) {
-        self.0.push_microtask(microtask, None);
+        self.0.push_call(Lane::Microtasks, microtask, None);
     }
 
     /// Returns the number of microtasks that were queued so far. Only its changes mean something.

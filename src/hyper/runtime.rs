@@ -101,8 +101,13 @@ impl rt::Timer for HyperTimer {
 /// its sleeps and tasks inside it, and a report names the user's line rather than one of hyper.
 #[track_caller]
 fn user_site(handle: &LoopHandle) -> Site {
-    let site = handle.core().executor.polled_site();
-    site.unwrap_or_else(Location::caller)
+    let executor = &handle.core().executor;
+    let main = executor
+        .main_info()
+        .filter(|_| executor.polls_main_future());
+    let site = main.map(|main| main.site);
+    site.or_else(|| Some(executor.polled_task()?.site))
+        .unwrap_or_else(Location::caller)
 }
 
 impl rt::Sleep for Local<Sleep> {}

@@ -1,5 +1,7 @@
 //! Sources that are byte streams or sockets: the base of pipes and of the sockets of
 //! [`net`](crate::net).
+// The functions of a read and a write are inlined by order, here, in `source/attempts.rs` and below
+// them: an echo of 64 bytes costs 332 instructions with the marks and 386 without.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::task::{Context, Poll, ready};
@@ -24,7 +26,7 @@ macro_rules! impl_async_read {
     };
     (@one $type:ty, |$this:ident| $stream:expr) => {
         impl futures::io::AsyncRead for $type {
-            #[inline]
+            #[inline(always)]
             fn poll_read(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -61,7 +63,7 @@ macro_rules! impl_async_write {
     };
     (@one $type:ty, |$this:ident| $stream:expr, $close:expr) => {
         impl futures::io::AsyncWrite for $type {
-            #[inline]
+            #[inline(always)]
             fn poll_write(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,
@@ -284,7 +286,7 @@ fn total_len(lengths: impl Iterator<Item = usize>) -> usize {
 impl<T: AsSource> Source<T> {
     /// Returns how many of `asked` bytes a polled attempt may move. If the attempt would block, the
     /// source is not ready any more.
-    #[inline]
+    #[inline(always)]
     fn most(&self, direction: Direction, asked: usize) -> usize {
         self.ask_bytes(direction, asked).unwrap_or(asked)
     }
@@ -360,7 +362,7 @@ where
 
     /// Polls a receive into memory that is not initialised.
     #[cfg(any(feature = "hyper", feature = "tokio-io"))]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -406,7 +408,7 @@ impl<T: AsSource> Source<T>
 where
     for<'a> &'a T: Write,
 {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,

@@ -80,7 +80,7 @@ impl<T: AsSource + 'static> PollHandle<T> {
         if handle.is_closed() {
             return Err(io::Error::other(crate::error::Error::LOOP_CLOSED));
         }
-        handle.core().poller().check(&source)?;
+        handle.core().io.poller().check(&source)?;
         let core = handle.open(Keeper::Poll, Location::caller());
         let state = PollState::new(core.header.clone(), &source);
         Ok(Self {

@@ -137,8 +137,9 @@ impl<T: AsSource> Source<T> {
         }
         let core = handle.open(Keeper::Io, site);
         let loop_core = handle.core();
-        let state = loop_core.add_source(core.header.clone());
-        match Registration::new(loop_core.poller().clone(), source, state.key, interest) {
+        let is_paused = loop_core.executor.clock.is_paused();
+        let state = loop_core.io.add_source(core.header.clone(), is_paused);
+        match Registration::new(loop_core.io.poller().clone(), source, state.key, interest) {
             Ok(registration) => {
                 state.belongs_to_source(registration.raw(), interest);
                 Ok(Self {
@@ -162,11 +163,15 @@ impl<T: AsSource> Source<T> {
         }
         let core = handle.open(Keeper::Io, site);
         let loop_core = handle.core();
-        let state = loop_core.add_source(core.header.clone());
+        let is_paused = loop_core.executor.clock.is_paused();
+        let state = loop_core.io.add_source(core.header.clone(), is_paused);
         state.belongs_to_memory();
         Ok(Self {
             core,
-            registration: Some(Registration::in_memory(loop_core.poller().clone(), source)),
+            registration: Some(Registration::in_memory(
+                loop_core.io.poller().clone(),
+                source,
+            )),
             state: Bound::new(state),
         })
     }

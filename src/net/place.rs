@@ -314,7 +314,7 @@ impl Conn {
 }
 
 impl Read for &Conn {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         either!(&self.0, socket => (&mut &*socket).read(buffer), memory => memory.read(buffer))
     }
@@ -330,7 +330,7 @@ impl Read for &Conn {
 }
 
 impl Write for &Conn {
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         either!(&self.0, socket => (&mut &*socket).write(buffer), memory => memory.write(buffer))
     }

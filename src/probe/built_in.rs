@@ -1,7 +1,6 @@
 //! The observers that the feature `probe` brings along: those that the program chooses, and those
 //! that the environment asks for.
 
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::debug_log::{Areas, DebugLog};
@@ -80,8 +79,8 @@ impl BuiltIn {
     }
 
     /// Returns the signal on which the environment asks for a report, and the file of the report.
-    #[allow(dead_code, reason = "called with the feature `signal`")]
-    pub(super) fn report_on(&self) -> Option<(i32, Option<PathBuf>)> {
+    #[cfg(feature = "signal")]
+    pub(super) fn report_on(&self) -> Option<(i32, Option<std::path::PathBuf>)> {
         let environment = (!self.ignores_environment).then(Environment::of_process)?;
         environment.report.clone()
     }

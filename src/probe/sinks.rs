@@ -1,6 +1,5 @@
 //! The observers of a loop that is being built.
 
-use std::path::PathBuf;
 use std::rc::Rc;
 
 #[cfg(feature = "probe")]
@@ -37,12 +36,12 @@ impl Sinks {
     }
 
     /// Returns the signal on which the environment asks for a report, and the file of the report.
-    #[allow(dead_code, reason = "called with the feature `signal`")]
+    #[cfg(feature = "signal")]
     #[cfg_attr(
         not(feature = "probe"),
         expect(clippy::unused_self, reason = "the environment has no effect")
     )]
-    pub(crate) fn report_on(&self) -> Option<(i32, Option<PathBuf>)> {
+    pub(crate) fn report_on(&self) -> Option<(i32, Option<std::path::PathBuf>)> {
         #[cfg(feature = "probe")]
         let report_on = self.built_in.report_on();
         #[cfg(not(feature = "probe"))]

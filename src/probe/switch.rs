@@ -21,7 +21,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::area::Area;
 use super::observer::{Activity, Body, BusyPeriod, Flush, Observer, Waited, Wake, Wants};
@@ -322,13 +321,17 @@ impl Probe {
         self.each(Wants::LOGS, |it| it.log(area, text));
     }
 
-    #[allow(dead_code, reason = "called with the feature `signal`")]
-    pub(crate) fn reports_on_signal(&self, is_asked: &Arc<dyn Fn() -> bool + Send + Sync>) {
+    #[cfg(feature = "signal")]
+    pub(crate) fn reports_on_signal(
+        &self,
+        is_asked: &std::sync::Arc<dyn Fn() -> bool + Send + Sync>,
+    ) {
         for attached in iter(&self.list()) {
             attached.observer.reports_on_signal(is_asked);
         }
     }
 
+    #[cfg(any(feature = "signal", feature = "probe"))]
     pub(crate) fn add_to_report(&self, report: &mut String) {
         for attached in iter(&self.list()) {
             attached.observer.add_to_report(report);

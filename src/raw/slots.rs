@@ -126,8 +126,7 @@ impl<T: Pointer> Slots<T> {
     /// Returns the pointer of a value. The value may be gone when it is used.
     #[inline]
     pub(super) fn pointer(&self, slot: usize) -> Option<NonNull<()>> {
-        // SAFETY: the type is not `Sync`, and no other reference is in use, as in `with`.
-        unsafe { &*self.places.get() }.get(slot)?.value()
+        self.with(|places| places.get(slot)?.value())
     }
 
     #[inline]

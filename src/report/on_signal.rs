@@ -75,7 +75,7 @@ fn report_on(core: &Core, how: ReportOn) -> io::Result<()> {
     }));
     debug_assert!(none.is_none(), "the listener is new");
     core.start_signal(&listener, signal, false)?;
-    if let Some(caught) = core.caught_signals() {
+    if let Some(caught) = core.io.caught_signals() {
         let is_asked = move || caught.has_pending();
         let is_asked: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(is_asked);
         core.executor.probe.reports_on_signal(&is_asked);
@@ -92,7 +92,7 @@ fn answer(core: &Core, how: &ReportOn) {
         "phaseloop: report of process {} on {signal}:\n{}{}",
         std::process::id(),
         full_report(core),
-        core.metrics().summary(),
+        core.counters.metrics(&core.executor).summary(),
     );
     let Some(path) = &how.file else {
         return stderr::write(&text);

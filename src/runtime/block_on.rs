@@ -13,7 +13,6 @@ use crate::event_loop::core::Core;
 use crate::event_loop::{EventLoop, RunMode, current};
 use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
-use crate::raw::call::Call;
 use crate::raw::stack_poll;
 use crate::report;
 use crate::site::Site;
@@ -84,7 +83,7 @@ impl EventLoop {
         current::refuse_inside_a_run();
         let core = &self.core;
         let (output, ()) = with_main_future(core, future, Location::caller(), |is_done| {
-            core.push_main_future();
+            current::push_main_future(core);
             let _alive = MainCounted::new(core);
             while !is_done() {
                 if let Err(error) = core.run(RunMode::Default) {
@@ -115,7 +114,7 @@ impl EventLoop {
         current::refuse_inside_a_run();
         let (core, site) = (&self.core, Location::caller());
         let (output, pending) = with_main_future(core, main, site, |is_done| {
-            core.push_main_future();
+            current::push_main_future(core);
             if let Err(error) = core.run(RunMode::Default) {
                 panic!("waiting for events failed: {error}");
             }
@@ -179,20 +178,6 @@ pub(crate) fn with_main_future<F: Future, R>(
         .executor
         .with_main_future(site, &waker, &mut poll_main, run);
     (output, result)
-}
-
-impl Core {
-    /// Queues a poll of the main future.
-    pub(crate) fn push_main_future(&self) {
-        fn poll_main() {
-            current::with(|core| {
-                if let Some(core) = core {
-                    core.executor.poll_main_future();
-                }
-            });
-        }
-        self.executor.push_microtask(Call::new(poll_main));
-    }
 }
 
 /// Counts the main future of `block_on` as a keeper of the loop.

@@ -172,7 +172,7 @@ impl Builder {
     }
 
     /// Sets how the loop waits in place of the kernel.
-    #[allow(dead_code, reason = "only a feature above sets a way to wait")]
+    #[cfg(feature = "tokio-rt")]
     pub(crate) fn set_wait(mut self, make: MakeWait) -> Self {
         self.wait = Some(make);
         self

@@ -57,7 +57,7 @@ impl Backend {
     /// Makes the loop drivable by a host, and returns its descriptor.
     fn for_host(core: &Core) -> io::Result<Self> {
         core.embed()?;
-        Ok(Self::of(core.poller()))
+        Ok(Self::of(core.io.poller()))
     }
 }
 

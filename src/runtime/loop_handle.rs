@@ -10,6 +10,7 @@ use super::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::join::JoinHandle;
+use crate::executor::lanes::Lane;
 use crate::frame::{MICROTASK, carry};
 use crate::keeper::Keeper;
 use crate::metrics::Metrics;
@@ -148,9 +149,9 @@ impl LoopHandle {
     #[track_caller]
     pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
         let site = Location::caller();
-        if !self.core.is_closed() {
+        if !self.core.executor.is_closed() {
             let tick = carry(TICK, Call::new(tick));
-            self.core.push_tick(tick, Some(site));
+            self.core.push_call(Lane::Ticks, tick, Some(site));
             self.core.notify_host();
         }
     }
@@ -167,7 +168,7 @@ impl LoopHandle {
         let (tick, site) = (Call::new(tick), Some(Location::caller()));
         let is_queued = current::with(|core| {
             let core = core?;
-            core.push_carried_tick(TICK, tick, site);
+            core.push_carried(Lane::Ticks, TICK, tick, site);
             Some(())
         });
         if is_queued.is_none() {
@@ -179,9 +180,9 @@ impl LoopHandle {
     #[track_caller]
     pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
         let site = Location::caller();
-        if !self.core.is_closed() {
+        if !self.core.executor.is_closed() {
             let call = carry(MICROTASK, Call::new(microtask));
-            self.core.push_microtask(call, Some(site));
+            self.core.push_call(Lane::Microtasks, call, Some(site));
             self.core.notify_host();
         }
     }
@@ -198,7 +199,7 @@ impl LoopHandle {
         let (call, site) = (Call::new(microtask), Some(Location::caller()));
         let is_queued = current::with(|core| {
             let core = core?;
-            core.push_carried_microtask(MICROTASK, call, site);
+            core.push_carried(Lane::Microtasks, MICROTASK, call, site);
             Some(())
         });
         if is_queued.is_none() {
@@ -229,7 +230,7 @@ impl LoopHandle {
     /// Returns whether the loop has been dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.core.is_closed()
+        self.core.executor.is_closed()
     }
 
     /// Returns the loop's cached time, which is equal for all callbacks of a phase.
@@ -263,7 +264,7 @@ impl LoopHandle {
     /// Returns the number of turns that the loop has made.
     #[must_use]
     pub fn turns(&self) -> u64 {
-        self.core.turns.get()
+        self.core.counters.turns.get()
     }
 
     /// Returns what the loop has counted and measured of itself since it was created:
@@ -273,7 +274,7 @@ impl LoopHandle {
     #[must_use]
     #[inline]
     pub fn metrics(&self) -> Metrics {
-        self.core.metrics()
+        self.core.counters.metrics(&self.core.executor)
     }
 
     /// Begins to record what the loop does, in place of the recorder that it had, if any.
@@ -340,7 +341,8 @@ impl LoopHandle {
     #[must_use]
     #[inline]
     pub fn tasks(&self) -> Vec<Info> {
-        self.core.task_list()
+        let states = self.core.task_states().into_iter();
+        states.map(|task| task.info).collect()
     }
 
     pub(crate) fn open(&self, kind: Keeper, site: Site) -> HandleCore {

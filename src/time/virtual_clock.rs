@@ -112,7 +112,7 @@ pub fn resume() {
         "the clock of a shuffled loop stays paused: a run by the real clock cannot be repeated"
     );
     handle.core().executor.clock.resume();
-    handle.core().publish_pace();
+    handle.core().counters.publish(&handle.core().executor);
 }
 
 /// Returns whether the clock of the running loop is paused.

@@ -90,7 +90,7 @@ impl Wait for HookedWait {
 impl HookedWait {
     /// Waits inside the hook, and asks the kernel only if its descriptor has become readable.
     fn ask(&self, core: &Core, timeout: Option<u64>, now: u64) -> io::Result<()> {
-        core.poller().check_owner()?;
+        core.io.poller().check_owner()?;
         if self.is_poller_due(core, timeout, now) {
             core.ask_kernel(Some(0))?;
             if core.io.event_count() == BATCH {

@@ -86,5 +86,5 @@ pub(crate) fn pause_clock(core: &Core) {
     for source in core.io.sources() {
         source.ask_about_attempts();
     }
-    core.publish_pace();
+    core.counters.publish(&core.executor);
 }

@@ -71,7 +71,7 @@ mod shuffled {
     impl Core {
         /// Returns the number of turns so far.
         pub(crate) fn turn_count(&self) -> u64 {
-            self.turns.get()
+            self.counters.turns.get()
         }
 
         /// Takes all events of the last wait.

@@ -17,6 +17,7 @@ use std::process::ExitStatus;
 use std::rc::Rc;
 use std::task::Waker;
 
+use super::Io;
 use super::after_io::{AfterIo, Place, Subscriber};
 use super::sources::SourceState;
 use super::subscribers::Subscribers;
@@ -94,8 +95,8 @@ impl ChildState {
             return;
         }
         // A loop that is being dropped hands its children to that thread itself.
-        let is_ours = core.children().get(self.place).is_none();
-        if core.is_closed() && is_ours && self.end.get().is_none() {
+        let is_ours = core.io.children().get(self.place).is_none();
+        if core.executor.is_closed() && is_ours && self.end.get().is_none() {
             process::reap_in_background(vec![self.process.clone()]);
         }
     }
@@ -253,7 +254,7 @@ impl AfterIo for Children {
     // Rule R255.
     #[inline]
     fn collect(&self, core: &Core) -> usize {
-        if core.signals().passes_child() {
+        if core.io.signals().passes_child() {
             self.ask.set(!self.by_signal.borrow().is_empty());
         }
         let mut places = self.reported.take();
@@ -325,12 +326,14 @@ impl AfterIo for Children {
     }
 }
 
-impl Core {
+impl Io {
     #[inline]
     fn children(&self) -> &Children {
-        self.io.after_io.subscriber()
+        self.after_io.subscriber()
     }
+}
 
+impl Core {
     /// Adds a child that was just started.
     #[inline]
     pub(crate) fn add_child(
@@ -340,7 +343,7 @@ impl Core {
         program: &OsStr,
     ) -> Rc<ChildState> {
         self.waits.note_outside("a child process", header.site());
-        let children = self.children();
+        let children = self.io.children();
         let child = Rc::new(ChildState {
             header,
             process,
@@ -384,7 +387,7 @@ impl Core {
             self.io.sources.remove(&source);
             return false;
         };
-        let by_source = &self.children().by_source;
+        let by_source = &self.io.children().by_source;
         by_source.borrow_mut().insert(source.key, child.place);
         child.watched.replace(Some(Watched {
             registration,
@@ -395,10 +398,10 @@ impl Core {
 
     #[inline]
     fn watch_by_signal(&self, child: &ChildState) {
-        let children = self.children();
+        let children = self.io.children();
         if let (true, Some(signal)) = (children.by_signal.borrow().is_empty(), CHILD_SIGNAL) {
             // A handler for SIGCHLD can always be installed.
-            let held = self.signals().hold(&self.io.poller, signal);
+            let held = self.io.signals().hold(&self.io.poller, signal);
             debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
         }
         children.by_signal.borrow_mut().insert(child.place, ());
@@ -409,7 +412,7 @@ impl Core {
 
     #[inline]
     fn end_child(&self, child: Rc<ChildState>) {
-        let children = self.children();
+        let children = self.io.children();
         self.executor.probe.log(Area::Process, || {
             format!("{} has exited", child.header.label(self))
         });
@@ -417,7 +420,7 @@ impl Core {
         let was_by_signal = children.by_signal.borrow_mut().remove(child.place);
         if let (Some(()), Some(signal)) = (was_by_signal, CHILD_SIGNAL) {
             if children.by_signal.borrow().is_empty() {
-                self.signals().release(signal);
+                self.io.signals().release(signal);
             }
         }
         children.list.remove(((), child.place));
@@ -432,7 +435,7 @@ impl Core {
         let Some(watched) = child.watched.take() else {
             return false;
         };
-        let by_source = &self.children().by_source;
+        let by_source = &self.io.children().by_source;
         by_source.borrow_mut().remove(watched.source.key);
         self.io.sources.remove(&watched.source);
         true

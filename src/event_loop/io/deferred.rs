@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::Io;
 use super::sources::{Direction, SourceState};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
@@ -21,6 +22,16 @@ pub(super) struct DeferredSources {
 impl DeferredSources {
     pub(super) fn clear(&self) {
         drop(self.sources.take());
+    }
+}
+
+impl Io {
+    /// Returns whether a direction of a source is deferred.
+    pub(crate) fn is_deferred(&self, source: &SourceState, direction: Direction) -> bool {
+        let deferred = self.deferred.sources.borrow();
+        deferred
+            .iter()
+            .any(|(one, other)| one.key == source.key && *other == direction)
     }
 }
 
@@ -53,14 +64,6 @@ impl Core {
             queue.push(Entry::Unref(Call::new(resume)), None);
         }
         deferred.push((source.clone(), direction));
-    }
-
-    /// Returns whether a direction of a source is deferred.
-    pub(crate) fn is_deferred(&self, source: &SourceState, direction: Direction) -> bool {
-        let deferred = self.io.deferred.sources.borrow();
-        deferred
-            .iter()
-            .any(|(one, other)| one.key == source.key && *other == direction)
     }
 
     /// Marks the deferred sources as ready again. One callback serves all of them, so that a task

@@ -4,6 +4,7 @@
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::event_loop::phases::queue::Entry;
+use crate::executor::lanes::Lane;
 use crate::executor::shared::Runnable;
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
@@ -32,7 +33,7 @@ impl Core {
     /// for the next poll phase if the self-wakes of this drain are used up.
     pub(crate) fn poll_again(&self, poll: Call) {
         if self.executor.take_self_wake() {
-            self.push_microtask(poll, None);
+            self.push_call(Lane::Microtasks, poll, None);
         } else {
             self.executor.refuse_self_wake();
             self.enqueue(Phase::Poll, Entry::Call(poll), None);
@@ -50,7 +51,7 @@ impl Core {
     #[inline]
     fn wake_late(&self) {
         if self.executor.wake_late() {
-            self.push_main_future();
+            current::push_main_future(self);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use super::Io;
 use super::asyncs::Walk;
 use crate::event_loop::core::Core;
+use crate::event_loop::current;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
@@ -137,7 +138,7 @@ impl Core {
             || origin,
             || match message {
                 Message::Wake(runnable) => self.executor.push_task(runnable),
-                Message::WakeMainFuture => self.push_main_future(),
+                Message::WakeMainFuture => current::push_main_future(self),
                 Message::Call(call) => call(),
                 Message::JobEnded(job) => job.arrive(),
             },

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
+use super::Io;
 use crate::event_loop::core::Core;
 use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::event_loop::phases::callback::CallbackSlot;
@@ -108,6 +109,17 @@ impl PollHandles {
     }
 }
 
+impl Io {
+    /// Registers the started handles with the poller of the child process after a fork.
+    pub(in crate::event_loop) fn register_poll_handles_again(&self) -> io::Result<()> {
+        let started = self.poll_handles.started.borrow();
+        started.iter().try_for_each(|(key, poll)| {
+            let events = poll.events.get();
+            self.poller.add_level(poll.source, key, events)
+        })
+    }
+}
+
 impl Core {
     /// Starts a poll handle, or changes the events of a started one.
     pub(crate) fn start_poll(&self, poll: &Rc<PollState>, events: PollEvents) -> io::Result<()> {
@@ -140,15 +152,6 @@ impl Core {
             .insert(key, poll.clone());
         self.set_active(&poll.header, true);
         Ok(())
-    }
-
-    /// Registers the started handles with the poller of the child process after a fork.
-    pub(in crate::event_loop) fn register_poll_handles_again(&self) -> io::Result<()> {
-        let started = self.io.poll_handles.started.borrow();
-        started.iter().try_for_each(|(key, poll)| {
-            let events = poll.events.get();
-            self.io.poller.add_level(poll.source, key, events)
-        })
     }
 
     pub(crate) fn stop_poll(&self, poll: &PollState) {

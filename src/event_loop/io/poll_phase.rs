@@ -148,7 +148,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn has_work_now(&self) -> bool {
         self.stop.get()
-            || (!self.ledger.has_keepers() && !self.is_kept_by_hook())
+            || (!self.ledger.has_keepers() && self.waits.keepers(&self.executor) == 0)
             || self.ledger.count(Keeper::Queued) > 0
             || self.ledger.count(Keeper::Closing) > 0
             || self.phases.has_idle_hooks()
@@ -167,7 +167,7 @@ impl Core {
             return Ok(self.io.events.borrow().len());
         }
         if self.executor.probe.has(Mode::OTHER_WAIT) {
-            if let Some(way) = self.next_way() {
+            if let Some(way) = self.waits.next(&self.executor.clock) {
                 return way.wait(self, timeout);
             }
         }
@@ -231,7 +231,7 @@ impl Core {
         clock.set_now(end);
         counters.end_wait(start, end, events, (!is_paused).then_some(pace));
         if is_paused {
-            self.publish_pace();
+            counters.publish(&self.executor);
         }
         if is_watched {
             self.executor.probe.begin_busy(end);

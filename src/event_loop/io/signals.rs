@@ -18,6 +18,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::Io;
 use super::after_io::{AfterIo, Place, Subscriber};
 use super::subscribers::Subscribers;
 use crate::event_loop::core::Core;
@@ -84,7 +85,7 @@ impl Owner for Listener {
 
     #[inline]
     fn stop_for_good(&self, core: &Core) {
-        core.signals().stop(self);
+        core.io.signals().stop(self);
         self.callback.clear();
     }
 }
@@ -332,12 +333,20 @@ impl AfterIo for Signals {
     }
 }
 
-impl Core {
+impl Io {
     #[inline]
     pub(super) fn signals(&self) -> &Signals {
-        self.io.after_io.subscriber()
+        self.after_io.subscriber()
     }
 
+    /// Returns where the signals are recorded that are caught for this loop, if it has listeners.
+    #[inline]
+    pub(crate) fn caught_signals(&self) -> Option<Arc<Caught>> {
+        self.signals().caught.get().cloned()
+    }
+}
+
+impl Core {
     /// Starts a listener for a signal. `once`: the first signal stops it.
     #[inline]
     pub(crate) fn start_signal(
@@ -347,18 +356,13 @@ impl Core {
         once: bool,
     ) -> io::Result<()> {
         self.waits.note_outside("a signal", listener.header.site());
-        self.signals()
+        self.io
+            .signals()
             .start(&self.io.poller, listener, number, once)
-    }
-
-    /// Returns where the signals are recorded that are caught for this loop, if it has listeners.
-    #[inline]
-    pub(crate) fn caught_signals(&self) -> Option<Arc<Caught>> {
-        self.signals().caught.get().cloned()
     }
 
     #[inline]
     pub(crate) fn stop_signal(&self, listener: &Listener) {
-        self.signals().stop(listener);
+        self.io.signals().stop(listener);
     }
 }

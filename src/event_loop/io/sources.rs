@@ -159,23 +159,6 @@ impl SourceState {
         self.ready.get().intersects(direction.ready())
     }
 
-    /// Returns whether both directions are closed. A hang-up of one leaves the other open.
-    #[cfg(feature = "net")]
-    pub(crate) fn is_hung_up(&self) -> bool {
-        let ready = self.ready.get();
-        ready.intersects(Ready::HANG_UP) && ready.intersects(Ready::WRITE_FOR_GOOD)
-    }
-
-    /// Returns whether the peer has closed its writing direction, and whether writing fails.
-    #[cfg(feature = "net")]
-    pub(crate) fn closed_ends(&self) -> (bool, bool) {
-        let ready = self.ready.get();
-        (
-            ready.intersects(Ready::HANG_UP),
-            ready.intersects(Ready::WRITE_FOR_GOOD),
-        )
-    }
-
     /// Adds the readiness of an event.
     #[inline]
     pub(crate) fn add_ready(&self, ready: Ready) {
@@ -192,24 +175,6 @@ impl SourceState {
     pub(crate) fn clear_ready(&self, direction: Direction) {
         let gone = direction.ready().with(direction.ready_for_good());
         self.ready.set(self.ready.get().without(gone));
-    }
-
-    /// Returns what [`set_short_as_drained`](Self::set_short_as_drained) has set.
-    #[cfg(feature = "net")]
-    pub(crate) fn is_short_drained(&self) -> bool {
-        !self.ready.get().intersects(Ready::SHORT_PROVES_NOTHING)
-    }
-
-    /// Declares whether a read or write that moves fewer bytes than requested has drained or filled
-    /// the stream. Without the declaration, a short call proves nothing.
-    #[cfg(feature = "net")]
-    pub(crate) fn set_short_as_drained(&self, is_drained: bool) {
-        let ready = self.ready.get();
-        self.ready.set(if is_drained {
-            ready.without(Ready::SHORT_PROVES_NOTHING)
-        } else {
-            ready.with(Ready::SHORT_PROVES_NOTHING)
-        });
     }
 
     /// Clears the readiness of a direction after a partial transfer, if that proves that the buffer
@@ -281,7 +246,7 @@ impl SourceState {
 
     /// Returns whether the way to wait is asked about each attempt.
     // A program that is no test does not ask: the flag is not read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_asked(&self) -> bool {
         cfg!(any(test, feature = "test-util")) && self.is(ASKED)
     }
@@ -337,6 +302,41 @@ impl SourceState {
         if self.change(REQUEST_COUNTED, false) {
             core.ledger.change(Keeper::Io, false);
         }
+    }
+}
+
+/// What the sockets of a network ask.
+#[cfg(feature = "net")]
+impl SourceState {
+    /// Returns whether both directions are closed. A hang-up of one leaves the other open.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let ready = self.ready.get();
+        ready.intersects(Ready::HANG_UP) && ready.intersects(Ready::WRITE_FOR_GOOD)
+    }
+
+    /// Returns whether the peer has closed its writing direction, and whether writing fails.
+    pub(crate) fn closed_ends(&self) -> (bool, bool) {
+        let ready = self.ready.get();
+        (
+            ready.intersects(Ready::HANG_UP),
+            ready.intersects(Ready::WRITE_FOR_GOOD),
+        )
+    }
+
+    /// Returns what [`set_short_as_drained`](Self::set_short_as_drained) has set.
+    pub(crate) fn is_short_drained(&self) -> bool {
+        !self.ready.get().intersects(Ready::SHORT_PROVES_NOTHING)
+    }
+
+    /// Declares whether a read or write that moves fewer bytes than requested has drained or filled
+    /// the stream. Without the declaration, a short call proves nothing.
+    pub(crate) fn set_short_as_drained(&self, is_drained: bool) {
+        let ready = self.ready.get();
+        self.ready.set(if is_drained {
+            ready.without(Ready::SHORT_PROVES_NOTHING)
+        } else {
+            ready.with(Ready::SHORT_PROVES_NOTHING)
+        });
     }
 }
 
@@ -406,7 +406,7 @@ impl Sources {
     }
 
     /// Keeps the sources in memory that are removed until the result is dropped.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&self) -> HeldSources<'_> {
         HeldSources(self.slots.hold())
     }
@@ -431,26 +431,25 @@ pub(super) struct HeldSources<'a>(Held<'a, SourceState>);
 
 impl HeldSources<'_> {
     /// Returns the source of an event, if it is still registered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, key: usize) -> Option<&SourceState> {
         self.0.get(key & SLOT_MASK).filter(|state| state.key == key)
     }
 }
 
 impl Io {
+    /// Adds a source. `is_paused` is whether the clock is paused.
     #[inline]
-    pub(crate) fn remove_source(&self, state: &SourceState) {
-        self.sources.remove(state);
-    }
-}
-
-impl Core {
-    #[inline]
-    pub(crate) fn add_source(&self, header: Rc<Header>) -> Rc<SourceState> {
-        let source = self.io.sources.insert(header);
-        if self.executor.clock.is_paused() {
+    pub(crate) fn add_source(&self, header: Rc<Header>, is_paused: bool) -> Rc<SourceState> {
+        let source = self.sources.insert(header);
+        if is_paused {
             source.ask_about_attempts();
         }
         source
+    }
+
+    #[inline]
+    pub(crate) fn remove_source(&self, state: &SourceState) {
+        self.sources.remove(state);
     }
 }

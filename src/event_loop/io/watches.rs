@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use super::Io;
 use super::after_io::{AfterIo, Place, Subscriber};
 use super::sources::WATCHES_KEY;
 use super::subscribers::Subscribers;
@@ -60,7 +61,7 @@ impl Owner for Watch {
 
     #[inline]
     fn stop_for_good(&self, core: &Core) {
-        core.watches().stop(self);
+        core.io.watches().stop(self);
     }
 
     fn take_waiters(&self) -> Vec<Waker> {
@@ -302,17 +303,19 @@ impl AfterIo for Watches {
     }
 }
 
-impl Core {
+impl Io {
     #[inline]
     fn watches(&self) -> &Watches {
-        self.io.after_io.subscriber()
+        self.after_io.subscriber()
     }
+}
 
+impl Core {
     /// Starts to watch a path.
     #[inline]
     pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
         self.waits
             .note_outside("a watch of a file", watch.header.site());
-        self.watches().start(&self.io.poller, watch, path)
+        self.io.watches().start(&self.io.poller, watch, path)
     }
 }

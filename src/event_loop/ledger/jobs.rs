@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use slab::Slab;
 
+use super::Ledger;
 use crate::event_loop::core::Core;
 use crate::executor::registry::TaskState;
 use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job};
-use crate::probe::{Area, Wants};
+use crate::probe::{Area, Probe, Wants};
 use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
@@ -136,12 +137,38 @@ impl Jobs {
     }
 }
 
+impl Ledger {
+    /// Returns the line that started a job that has not ended, if known.
+    pub(crate) fn job_site(&self, key: JobKey) -> Option<Site> {
+        let list = self.jobs.list.borrow();
+        list.get(key.0)?.info.purpose.site
+    }
+
+    /// Sets the callback that runs when the job has completed.
+    pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
+        if let Some(job) = self.jobs.list.borrow_mut().get_mut(key.0) {
+            job.after = Some(carry_once(WORK, after));
+        }
+    }
+
+    /// Stops counting all jobs after a fork: the threads of the pool belong to the parent, so jobs
+    /// in progress complete only there.
+    // Rule R329.
+    pub(in crate::event_loop) fn lose_jobs(&self) {
+        for (_, job) in self.jobs.list.borrow_mut().iter_mut() {
+            if !std::mem::replace(&mut job.is_lost, true) {
+                self.remove(Keeper::Work);
+            }
+        }
+    }
+}
+
 impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
-        // A file operation has told its path.
+        // A file operation has logged its path.
         if self.executor.probe.wants(Wants::LOGS) && purpose.class != Class::Fs {
-            self.log_job(purpose, "is queued");
+            log_job(&self.executor.probe, purpose, "is queued");
         }
         let asked_by = if self.executor.polls_main_future() {
             Asker::MainFuture
@@ -163,7 +190,7 @@ impl Core {
         make: impl FnOnce(JobKey, Id) -> Arc<J>,
     ) -> Arc<J> {
         if self.executor.probe.wants(Wants::LOGS) {
-            self.log_job(purpose, "is queued");
+            log_job(&self.executor.probe, purpose, "is queued");
         }
         self.ledger.add(Keeper::Work);
         let mut list = self.ledger.jobs.list.borrow_mut();
@@ -178,53 +205,29 @@ impl Core {
         job
     }
 
-    /// Returns the line that started a job that has not ended, if known.
-    pub(crate) fn job_site(&self, key: JobKey) -> Option<Site> {
-        let list = self.ledger.jobs.list.borrow();
-        list.get(key.0)?.info.purpose.site
-    }
-
-    /// Sets the callback that runs when the job has completed.
-    pub(crate) fn call_after_job(&self, key: JobKey, after: After) {
-        if let Some(job) = self.ledger.jobs.list.borrow_mut().get_mut(key.0) {
-            job.after = Some(carry_once(WORK, after));
-        }
-    }
-
     /// Stops counting a job that has completed or was cancelled. Returns the callback to run on
     /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         let job = self.ledger.jobs.list.borrow_mut().remove(key.0);
         if self.executor.probe.wants(Wants::LOGS) {
-            self.log_job(job.info.purpose, "has ended");
+            log_job(&self.executor.probe, job.info.purpose, "has ended");
         }
         if !job.is_lost {
             self.ledger.remove(Keeper::Work);
         }
         job.after
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn log_job(&self, purpose: Purpose, what: &str) {
-        let area = match purpose.class {
-            Class::Fs => Area::Fs,
-            Class::Cpu | Class::Dns => Area::Pool,
-        };
-        self.executor.probe.log(area, || match purpose.site {
-            Some(site) => format!("{} ({site}) {what}", purpose.operation),
-            None => format!("{} {what}", purpose.operation),
-        });
-    }
-
-    /// Stops counting all jobs after a fork: the threads of the pool belong to the parent, so jobs
-    /// in progress complete only there.
-    // Rule R329.
-    pub(in crate::event_loop) fn lose_jobs(&self) {
-        for (_, job) in self.ledger.jobs.list.borrow_mut().iter_mut() {
-            if !std::mem::replace(&mut job.is_lost, true) {
-                self.ledger.remove(Keeper::Work);
-            }
-        }
-    }
+#[cold]
+#[inline(never)]
+fn log_job(probe: &Probe, purpose: Purpose, what: &str) {
+    let area = match purpose.class {
+        Class::Fs => Area::Fs,
+        Class::Cpu | Class::Dns => Area::Pool,
+    };
+    probe.log(area, || match purpose.site {
+        Some(site) => format!("{} ({site}) {what}", purpose.operation),
+        None => format!("{} {what}", purpose.operation),
+    });
 }

@@ -68,7 +68,7 @@ impl Closing {
 impl Core {
     /// Queues a handle, which its owner has stopped, for the closing phase.
     pub(crate) fn begin_close(&self, header: &Rc<Header>) {
-        if self.is_closed() {
+        if self.executor.is_closed() {
             self.ledger.close(header);
             return;
         }

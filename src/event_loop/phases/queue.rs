@@ -10,7 +10,7 @@ use std::task::Waker;
 use crate::event_loop::core::Core;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::Origin;
+use crate::probe::{Mode, Origin};
 use crate::raw::call::Call;
 use crate::raw::ring::Ring;
 use crate::site::Site;
@@ -270,7 +270,7 @@ impl Core {
     #[inline(never)]
     fn run_queue_pass(&self, phase: Phase, queue: &PhaseQueue) {
         self.executor.clock.catch_up();
-        if self.is_contained() {
+        if self.executor.probe.has(Mode::CONTAINED) {
             return self.run_queue_contained(phase, queue);
         }
         queue.begin_pass();

@@ -13,6 +13,7 @@ use super::callback::CallbackSlot;
 use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::ledger::handles::{Header, Owner};
+use crate::executor::Executor;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Area, Origin, Wants};
@@ -132,7 +133,7 @@ impl Core {
             self.ledger.add(Keeper::Sleep);
         }
         if self.executor.probe.wants(Wants::LOGS) {
-            self.log_armed(&sleep, deadline);
+            log_armed(&self.executor, &sleep, deadline);
         }
         let mut timers = self.phases.timers.borrow_mut();
         timers.insert(deadline, sleep, referenced)
@@ -226,24 +227,11 @@ impl Core {
         timer.due.set(due);
         let payload = Payload::Timer(timer.clone());
         if self.executor.probe.wants(Wants::LOGS) {
-            self.log_armed(&payload, due);
+            log_armed(&self.executor, &payload, due);
         }
         let key = self.phases.timers.borrow_mut().insert(due, payload, true);
         timer.armed.set(Some(key));
         self.set_active(&timer.header, true);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn log_armed(&self, payload: &Payload, due: u64) {
-        let (kind, site) = match payload {
-            Payload::Sleep { site, .. } => (Keeper::Sleep, *site),
-            Payload::Timer(timer) => (Keeper::Timer, timer.header.site()),
-        };
-        let origin = Origin::new(kind, Some(site)).due(due);
-        self.executor.probe.log(Area::Timers, || {
-            origin.armed_text(self.executor.clock.read())
-        });
     }
 
     /// Removes a timer handle from the heap or the ready list.
@@ -322,4 +310,17 @@ impl Core {
             Payload::Timer(timer) => self.set_active(&timer.header, armed),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn log_armed(executor: &Executor, payload: &Payload, due: u64) {
+    let (kind, site) = match payload {
+        Payload::Sleep { site, .. } => (Keeper::Sleep, *site),
+        Payload::Timer(timer) => (Keeper::Timer, timer.header.site()),
+    };
+    let origin = Origin::new(kind, Some(site)).due(due);
+    executor
+        .probe
+        .log(Area::Timers, || origin.armed_text(executor.clock.read()));
 }

@@ -32,7 +32,7 @@ impl<T: AsSource> Source<T> {
 
     /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
     /// until `poll_ready` is ready, and attempts again.
-    #[inline]
+    #[inline(always)]
     pub(in crate::io) fn poll_attempts<R>(
         &self,
         direction: Direction,
@@ -114,7 +114,7 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Waits with the waker in the slot of the direction.
-    #[inline]
+    #[inline(always)]
     pub(in crate::io) fn wait_in_slot(
         &self,
         direction: Direction,
@@ -188,7 +188,7 @@ impl<T: AsSource> Source<T> {
         // A deferred direction is resumed without an event, which would come at once.
         let [read, write] = [Direction::Read, Direction::Write].map(|direction| {
             self.state.is_awaited(direction)
-                && !self.loop_core().is_deferred(&self.state, direction)
+                && !self.loop_core().io.is_deferred(&self.state, direction)
         });
         match self.registration().rearm(self.state.key, read, write) {
             Ok(()) => Poll::Pending,

@@ -46,7 +46,10 @@ impl TaskTree {
     /// ```
     #[must_use]
     pub fn with_stacks(self) -> Self {
-        let core = self.core.upgrade().filter(|core| !core.is_closed());
+        let core = self
+            .core
+            .upgrade()
+            .filter(|core| !core.executor.is_closed());
         let Some(core) = core else {
             return self;
         };
@@ -116,6 +119,6 @@ fn each_waiting(core: &Core, waits: &Waits, mut f: impl FnMut(Who)) {
 
 fn poll_main_again(core: &Core, is_held_back: bool) {
     if is_held_back {
-        core.push_main_future();
+        current::push_main_future(core);
     }
 }

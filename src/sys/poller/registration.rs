@@ -58,7 +58,7 @@ impl<T: AsSource> Registration<T> {
     }
 
     /// Returns whether the poller knows the source.
-    #[inline]
+    #[inline(always)]
     #[cfg_attr(
         not(feature = "test-util"),
         expect(clippy::unused_self, reason = "only tests have sources in memory")
