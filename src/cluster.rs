@@ -207,3 +207,25 @@ impl Member {
         }
     }
 }
+
+/// Wakes what is polled in the next poll phase of its loop, since it has used up its budget.
+/// Returns `false` if nothing is polled: a callback has no budget.
+#[cold]
+fn wakes_in_poll_phase(cx: &Context<'_>) -> bool {
+    crate::event_loop::current::with(|core| {
+        let Some(core) = core.filter(|core| core.executor.is_polling()) else {
+            return false;
+        };
+        crate::executor::budget::restore(0);
+        if crate::event_loop::current::is_running(core) {
+            core.enqueue(
+                crate::phase_order::Phase::Poll,
+                crate::event_loop::phases::queue::Entry::Wake(cx.waker().clone()),
+                None,
+            );
+        } else {
+            cx.waker().wake_by_ref();
+        }
+        true
+    })
+}

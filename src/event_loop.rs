@@ -15,7 +15,7 @@
 //! layer above (`src/runtime.rs`). The state of a loop has four parts; `core.rs` lists them.
 //!
 //! A new phase needs a variant of [`Phase`] with its name (`phase_order.rs`), a structure in
-//! `phases/`, a field in `Phases` with its places in `queue` and `clear_queues`
+//! `phases/`, a field in `Phases` with its places in `queue`, `load` and `clear_queues`
 //! (`phases.rs`), and a line in [`Core::turn`].
 //!
 //! # The words of the loop
@@ -32,6 +32,9 @@
 //! - **Microtask**: an entry of the second lane: a woken task, or a closure
 //!   ([`queue_microtask`](crate::queue_microtask)).
 //! - **Drain**: to run all ticks, then all microtasks, until both lanes are empty.
+//! - **Front**: the first microtask, if a wake queued it while the lanes were empty. It does not go
+//!   through the ring of the lane (`executor/lanes.rs`).
+//! - **Lane budget**: the number of entries that one drain may run.
 //! - **Self-wake**: the wake of a task while it is polled. One drain has 61 of them, for all tasks
 //!   together (`executor/self_wakes.rs`).
 //! - **Hop**: a self-wake that asks for the back of the lane, such as an `await` of a promise that
@@ -45,6 +48,9 @@
 //!   it.
 //! - **Source**: a registered descriptor, such as a socket. It records its readiness and its
 //!   waiters.
+//! - **Slot**: the place of a task or a source in a table; another one gets it afterwards. With a
+//!   number or generation it is a **key**, which matches no other.
+//! - **Batch**: the events of one wait (`io.rs`).
 //! - **Readiness**: what a source can do without blocking. An event of the kernel sets it; the
 //!   attempt that would block clears it.
 //! - **Handle**: a long-lived object of the loop: timer, hook, async handle, source. A handle is
@@ -52,12 +58,26 @@
 //! - **Keeper**: what keeps the loop alive: a handle that is active and referenced, a sleep, a
 //!   queued entry, a job, a close. The loop is alive while it has a keeper or work in the lanes or
 //!   the inbox ([`Core::is_alive`], `ledger.rs`).
+//! - **Header**: the part that all handles have: kind, line, whether it is active and referenced
+//!   (`ledger/handles.rs`).
+//! - **Job**: work of another thread for the loop, such as a closure of `spawn_blocking`
+//!   (`ledger/jobs.rs`).
+//! - **Hook**: a handle whose callback runs in every turn: idle, prepare, check
+//!   (`phases/hooks.rs`).
+//! - **Load** of a phase: zero if the phase has nothing to run (`phases.rs`).
+//! - **Subscriber**: what the poll phase asks after the I/O: file changes, signals, exits of
+//!   children (`io/after_io.rs`).
 //! - **Closing**: the state of a handle after `close`. It is stopped at once; the closing phase
 //!   completes the close.
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
 //!   ready until the next poll phase (`io/deferred.rs`).
+//! - **Budget** of a poll: the number of I/O operations that it may do (`executor/budget.rs`).
+//! - **Host**: another loop that drives this one, by the descriptor of its poller (`host.rs`).
 //! - **Way to wait**: what waits in the poll phase: the kernel, a paused clock, another runtime, or
 //!   a test that shuffles orders (`wait.rs`).
+//! - **Wait hook**: another runtime that waits in place of the poller (`wait.rs`).
+//! - **Busy period**: the time between two looks at the events of the kernel (`metrics.rs`).
+//! - **Pace**: how long the loop was active and idle, for other threads (`executor/pace.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).
 //! - **Observer**: what a loop reports to: recorder, watchdog, log, one of the user
@@ -67,6 +87,15 @@
 //!   handle that it comes from.
 //! - **Watched**: said of a loop while a bit of its switch is set that concerns the place in
 //!   question (`probe/switch.rs`). The place then leaves the plain path for its **twin**.
+//! - **Switch**: the word whose bits say what watches the loop, and what else leaves the plain path
+//!   (`probe/switch.rs`).
+//! - **Frame**: the values of the context variables that the running code has (`src/frame.rs`). To
+//!   **carry** a closure is to keep the frame of its making for its run.
+//! - **Foreign waker**: one that is not of the task which is polled. It is noted for reports
+//!   (`current.rs`, `executor/notes.rs`).
+//! - **Named wait**: a wait for what is no handle: a promise, an event, a channel
+//!   (`executor/notes.rs`).
+//! - **Member**: what a cluster keeps for each of its loops.
 //! - **Extension**: the layer above that implements Node's API; the loop keeps its state
 //!   (`extension.rs`).
 //! - **Site**: the line of the program that created a handle, task or job; reports name it.

@@ -183,8 +183,8 @@ impl Waits {
         format!("{of_runtime}something else (another crate's channel or lock, another thread)")
     }
 
-    /// Returns the state of a task as text that follows its name, and the text without what tells
-    /// its waits apart from those of others.
+    /// Returns the state of a task as text that follows its name, and the text without what
+    /// distinguishes its waits from those of others.
     #[inline]
     fn state_texts(&self, who: Who) -> (String, String) {
         let alike = |text: &str| (text.to_owned(), text.to_owned());

@@ -15,10 +15,7 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 use futures::stream::FusedStream;
 
-use crate::event_loop::current;
-use crate::event_loop::phases::queue::Entry;
 use crate::executor::budget;
-use crate::phase_order::Phase;
 use crate::raw::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// Creates a channel of this many messages, for loops and threads.
@@ -314,7 +311,7 @@ impl<T: Send> Receiver<T> {
         if self.batch.is_empty() && !std::task::ready!(self.poll_batch(cx)) {
             return Poll::Ready(None);
         }
-        if !budget::take() && wakes_in_poll_phase(cx) {
+        if !budget::take() && super::wakes_in_poll_phase(cx) {
             return Poll::Pending;
         }
         Poll::Ready(self.next_of_batch())
@@ -588,22 +585,4 @@ mod loom_models {
             thread.join().unwrap();
         });
     }
-}
-
-/// Wakes what is polled in the next poll phase of its loop, since it has used up its budget. Returns
-/// `false` if nothing is polled: a callback has no budget.
-#[cold]
-fn wakes_in_poll_phase(cx: &Context<'_>) -> bool {
-    current::with(|core| {
-        let Some(core) = core.filter(|core| core.executor.is_polling()) else {
-            return false;
-        };
-        budget::restore(0);
-        if current::is_running(core) {
-            core.enqueue(Phase::Poll, Entry::Wake(cx.waker().clone()), None);
-        } else {
-            cx.waker().wake_by_ref();
-        }
-        true
-    })
 }

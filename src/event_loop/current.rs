@@ -281,7 +281,7 @@ pub(crate) fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>
 impl task::Local for Local {
     /// Schedules a woken task: into the microtask lane on the owner thread, into the inbox from any
     /// other thread.
-    // One comparison tells the owner thread: the thread-local holds the tag of the current loop.
+    // One comparison finds the owner thread: the thread-local holds the tag of the current loop.
     // Another loop of the same thread fails the comparison, and its wake goes through the inbox.
     #[inline(always)]
     fn schedule(runnable: Runnable) {

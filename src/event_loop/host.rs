@@ -82,7 +82,7 @@ impl Core {
         if self.waits.hook().is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "a loop that runs another runtime in its wait cannot be embedded: its descriptor does not tell of that runtime",
+                "a loop that runs another runtime in its wait cannot be embedded: its descriptor does not report the events of that runtime",
             ));
         }
         if HAS_TIMER && !host.is_embedded.get() {

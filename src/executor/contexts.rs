@@ -118,7 +118,7 @@ impl Executor {
         }
     }
 
-    /// Lets a task that was just queued run in the current surroundings.
+    /// Lets a task that was just queued run in the current context.
     pub(super) fn set_context(&self, slot: u32, id: Id) {
         let context = Capture::of(TASK);
         // The tracker, which is user code, may have dropped the loop.

@@ -1,11 +1,11 @@
-//! Polls inside the guard of another runtime, whose futures expect its surroundings in each poll:
+//! Polls inside the guard of another runtime, whose futures expect its context in each poll:
 //! a budget of its own, say.
 
 use super::Executor;
 use super::shared::Runnable;
 use crate::probe::Mode;
 
-/// Calls a poll in the surroundings that the other runtime gives its own tasks.
+/// Calls a poll in the context that the other runtime gives its own tasks.
 pub(crate) type PollGuard = Box<dyn Fn(&mut dyn FnMut())>;
 
 impl Executor {

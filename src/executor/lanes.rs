@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_and_closures_can_be_taken_out_apart() {
+    fn tasks_and_closures_can_be_taken_out_separately() {
         let fill = || {
             let lanes = Lanes::new();
             lanes.push_tick(call());

@@ -182,7 +182,7 @@ struct Entry {
     serial: u32,
 }
 
-/// Identifies a wait of the list. The serial number tells it apart from a later one in its place.
+/// Identifies a wait of the list. The serial number distinguishes it from a later one in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     place: u32,

@@ -2,7 +2,7 @@
 //! stuck.
 //!
 //! While a loop is busy, its idle time stands still and its active time passes; while it waits, the
-//! other way round. So one of the two sums and the beginning of the run tell both at any moment.
+//! other way round. So one of the two sums and the beginning of the run give both at any moment.
 //! The loop stores one word when it begins to wait and one when it is back.
 
 use std::sync::atomic::{AtomicU64, Ordering};

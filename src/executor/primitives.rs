@@ -89,7 +89,7 @@ pub(crate) struct DescribedWaiter {
     pub(crate) task: TaskKey,
     /// The data pointer of the waker.
     pub(crate) waker: *const (),
-    /// How many permits are asked for, if that tells one waiter from another.
+    /// How many permits are asked for, if waiters differ in that.
     pub(crate) wants: Option<usize>,
 }
 

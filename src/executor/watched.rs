@@ -25,7 +25,7 @@ impl Executor {
         self.watching(body, Origin::at(site), || call.call());
     }
 
-    /// Queues a task that was just spawned, in the current surroundings, and notifies of the spawn.
+    /// Queues a task that was just spawned, in the current context, and notifies of the spawn.
     // Queued first: an observer or a tracker, which are user code, may drop the loop, which drops
     // what it finds.
     #[cold]

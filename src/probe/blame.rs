@@ -59,7 +59,7 @@ pub struct SlowPeriod {
     /// The length of the period.
     pub took: Duration,
     /// The CPU time of the loop's thread in the period; [`took`](Self::took) if the platform does
-    /// not tell. Busy periods right before may add a tenth of the recorder's threshold to it.
+    /// not report it. Busy periods right before may add a tenth of the recorder's threshold to it.
     pub cpu: Duration,
     /// The voluntary and involuntary context switches of the thread in the period.
     pub switches: (u64, u64),

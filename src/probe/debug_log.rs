@@ -108,7 +108,7 @@ impl DebugLog {
                 let text = format_args!("the main future{at} is polled with {values}");
                 self.line(Area::Context, text);
             }
-            // The surroundings of a callback are set behind this call.
+            // The context of a callback are set behind this call.
             _ => {}
         }
     }

@@ -101,7 +101,7 @@ impl fmt::Debug for TaskTree {
 #[derive(Clone)]
 struct Branch {
     line: String,
-    /// The line without what tells it apart from similar ones.
+    /// The line without what distinguishes it from similar ones.
     common: String,
     below: Vec<Self>,
 }
@@ -116,7 +116,7 @@ impl Branch {
         }
     }
 
-    /// Returns the branch without what tells it apart from similar ones.
+    /// Returns the branch without what distinguishes it from similar ones.
     #[inline]
     fn in_common(&self) -> Self {
         Self {

@@ -338,7 +338,7 @@ impl Waits {
     }
 }
 
-/// Tells one handle from another.
+/// Distinguishes one handle from another.
 #[inline]
 fn address(header: &Rc<Header>) -> usize {
     Rc::as_ptr(header).addr()

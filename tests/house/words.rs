@@ -37,9 +37,6 @@ const DIALECT: &[&str] = &[
 /// Adverbs at the end of a name, which hide what differs: the thread, the cost, the owner.
 const ADVERBS: &[&str] = &["_rarely", "_told", "_here", "_quietly", "_apart"];
 
-/// The rooms whose words are still to be changed.
-const UNCHANGED: &[&str] = &["event_loop", "executor", "probe", "report", "node"];
-
 /// The pages of the documentation that are no Rust files.
 const GUIDE: [(&str, &str); 3] = [
     (
@@ -67,10 +64,8 @@ fn comments_use_the_terms_of_the_field() {
     let node = node.map(|(path, text)| (format!("node/{path}"), text));
     let files = sources().into_iter().chain(node);
     for (path, text) in files.chain(guide) {
-        let room = path.split(['/', '.']).next().unwrap_or_default();
-        let is_changed = !UNCHANGED.contains(&room);
         for (index, line) in text.lines().enumerate() {
-            let dialect = (is_changed && is_dialect(line)).then_some(WORD);
+            let dialect = is_dialect(line).then_some(WORD);
             for fault in faults_of(line).chain(dialect) {
                 let _ = writeln!(faults, "src/{path}:{}: {fault}: {}", index + 1, line.trim());
             }

@@ -76,7 +76,7 @@ impl AbortController {
     }
 }
 
-/// Tells an operation whether it should stop, and for which reason. Clones refer to the same
+/// Notifies an operation that it should stop, and for which reason. Clones refer to the same
 /// signal.
 ///
 /// [`guard`](Self::guard) applies it to any future. Operations with a signal among their options
@@ -210,15 +210,15 @@ impl AbortSignal {
         let mut known = HashSet::new();
         sources.retain(|source| known.insert(Rc::as_ptr(&source.inner)));
         let either = Self::default();
-        let heard = sources.into_iter().map(|source| {
+        let listened = sources.into_iter().map(|source| {
             let id = source.inner.next_id();
             let mut dependents = source.inner.dependents.borrow_mut();
             dependents.insert(id, Rc::downgrade(&either.inner));
             drop(dependents);
             (source, id)
         });
-        let heard = heard.collect();
-        either.inner.sources.replace(heard);
+        let listened = listened.collect();
+        either.inner.sources.replace(listened);
         either
     }
 

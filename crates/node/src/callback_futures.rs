@@ -52,7 +52,7 @@ pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {
     in_callbacks_as(CALLBACKS, future);
 }
 
-/// Runs a future as [`in_callbacks`] does, as work of a kind of which hooks are told.
+/// Runs a future as [`in_callbacks`] does, as work of a kind that hooks receive.
 #[track_caller]
 pub(super) fn in_callbacks_as(kind: &'static str, future: impl Future<Output = ()> + 'static) {
     let node = Node::current();

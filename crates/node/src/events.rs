@@ -419,7 +419,7 @@ impl EventEmitter {
         arguments: impl Borrow<A>,
     ) -> bool {
         match self.try_emit(event, arguments) {
-            Ok(heard) => heard,
+            Ok(value) => value,
             Err(unheard) => unheard.reason.raise(),
         }
     }

@@ -17,9 +17,9 @@
 //! |---|---|
 //! | `performance.now()`, `timeOrigin` | [`performance::now`], [`performance::time_origin`] |
 //! | `performance.mark`, `measure` | [`performance::mark`], [`performance::measure`] |
-//! | `performance.getEntries()` and its kin | [`performance::get_entries`] and its kin |
-//! | `performance.clearMarks()` and its kin | [`performance::clear_marks`] and its kin |
-//! | `performance.timerify(f)` | [`performance::timerify`] and its kin |
+//! | `performance.getEntries()`, `…ByName()`, `…ByType()` | [`performance::get_entries`] and the others |
+//! | `performance.clearMarks()`, `…Measures()` | [`performance::clear_marks`] and the others |
+//! | `performance.timerify(f)` | [`performance::timerify`] and the others |
 //! | `performance.eventLoopUtilization()` | [`performance::event_loop_utilization`] |
 //! | `performance.nodeTiming.uvMetricsInfo` | [`performance::uv_metrics_info`] |
 //! | `new PerformanceObserver(f)` | [`PerformanceObserver`] |

@@ -312,7 +312,7 @@ impl Node {
         let node = Rc::downgrade(self);
         if let Some(core) = self.core() {
             let handler = move |payload: Payload| match Weak::upgrade(&node) {
-                Some(node) if !payload.is::<ExitRequest>() && node.process.is_told() => {
+                Some(node) if !payload.is::<ExitRequest>() && node.process.has_listener() => {
                     node.uncaught(Reason::from_panic(payload), Origin::UncaughtException);
                 }
                 _ => resume_unwind(payload),
@@ -329,9 +329,9 @@ impl Node {
         // Set during the calls, so that it stays set if a listener panics.
         process.is_listener_at_fault.set(true);
         process.monitors.emit(&uncaught);
-        let was_told = process.uncaught.emit(&uncaught);
+        let was_handled = process.uncaught.emit(&uncaught);
         process.is_listener_at_fault.set(false);
-        if !was_told {
+        if !was_handled {
             process.uncaught_origin.set(Some(origin));
             uncaught.0.raise();
         }
@@ -424,7 +424,7 @@ impl ProcessState {
 
     /// Returns whether an uncaught error goes to listeners: there are some, and none was raised
     /// before.
-    fn is_told(&self) -> bool {
+    fn has_listener(&self) -> bool {
         let has_listeners = !self.uncaught.is_empty() || !self.monitors.is_empty();
         has_listeners && self.uncaught_origin.get().is_none()
     }

@@ -53,8 +53,8 @@ pub(super) fn install() {
 /// Returns whether a panic now would reach a listener for uncaught exceptions, or the parent of a
 /// worker.
 fn is_program_notified() -> bool {
-    let is_told = Node::known().is_some_and(|node| node.process.receives_panics());
-    is_told && !is_in_plain_task()
+    let is_received = Node::known().is_some_and(|node| node.process.receives_panics());
+    is_received && !is_in_plain_task()
 }
 
 /// Returns whether the panic is of a spawned task, whose join handle alone receives it.

@@ -1,5 +1,5 @@
-//! The sockets that are being connected, and to which address: the kernel does not tell before the
-//! connection is established, and a report names it.
+//! The sockets that are being connected, and to which address: the kernel does not report it before
+//! the connection is established, and a report names it.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

@@ -88,7 +88,7 @@ pub(crate) struct SourceState {
     write: Wakers,
     /// The wakers for priority and hang-up, boxed because they are rare.
     rare: OnceCell<Box<[Wakers; 2]>>,
-    /// What reports say of the descriptor besides what the kernel tells.
+    /// What reports say of the descriptor besides what the kernel reports.
     pub(crate) role: Cell<Role>,
 }
 

@@ -43,7 +43,7 @@ pub(crate) trait Owner {
         Vec::new()
     }
 
-    /// Names the handle as users do, if its kind alone does not tell enough. The OS may be asked:
+    /// Names the handle as users do, if its kind alone does not say enough. The OS may be asked:
     /// no name is kept.
     fn label(&self, _core: &Core) -> Option<Label> {
         None
@@ -171,7 +171,7 @@ impl Header {
     }
 
     /// Returns whether there is a waiter for the close.
-    pub(crate) fn has_to_tell(&self) -> bool {
+    pub(crate) fn has_to_report(&self) -> bool {
         self.on_close
             .get()
             .is_some_and(|on_close| !on_close.borrow().is_empty())

@@ -38,7 +38,7 @@ impl Closing {
     pub(crate) fn was_interrupted(&self) -> bool {
         let stacks = self.stacks.borrow();
         let current = stacks.current.as_ref();
-        !stacks.running.is_empty() || current.is_some_and(|header| header.has_to_tell())
+        !stacks.running.is_empty() || current.is_some_and(|header| header.has_to_report())
     }
 
     /// Begins a pass over the rest of an interrupted pass and the handles that wait now. Returns
@@ -85,8 +85,8 @@ impl Core {
         let _ = closing.begin_pass();
         while let Some(header) = closing.next() {
             self.ledger.close(&header);
-            while let Some(unheard) = header.next_to_report() {
-                if let OnClose::Wake(waker) = unheard {
+            while let Some(on_close) = header.next_to_report() {
+                if let OnClose::Wake(waker) = on_close {
                     waiting.push(waker);
                 }
             }

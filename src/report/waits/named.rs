@@ -24,14 +24,14 @@ impl Waits {
     pub(super) fn relate_named(&mut self, place: usize) {
         let (waiting, source) = &self.named[place];
         let wakers = waiting.wakers.clone();
-        let (is_told, ids) = match source {
+        let (is_reported, ids) = match source {
             Source::Unknown => (true, Vec::new()),
             Source::Task(id) => (place_of(&self.tasks, *id).is_none(), vec![*id]),
             Source::Combined(combined) => (true, combined.tasks.clone()),
         };
         let tasks = ids.into_iter().filter_map(|id| place_of(&self.tasks, id));
         let tasks: Vec<_> = tasks.map(Wait::Task).collect();
-        let named = is_told.then_some(Wait::Named(place));
+        let named = is_reported.then_some(Wait::Named(place));
         for what in named.into_iter().chain(tasks) {
             for waker in &wakers {
                 self.add(*waker, what);

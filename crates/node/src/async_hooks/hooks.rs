@@ -1,4 +1,4 @@
-//! Hooks: what is told of the life of asynchronous work, and the ids of what runs.
+//! Hooks: what is emitted of the life of asynchronous work, and the ids of what runs.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -93,7 +93,7 @@ pub fn create_hook(callbacks: Callbacks) -> AsyncHook {
 type OnInit = Box<dyn Fn(u64, &'static str, u64)>;
 type OnId = Box<dyn Fn(u64)>;
 
-/// What a hook is told. Each part is optional.
+/// What a hook receives. Each part is optional.
 #[derive(Default)]
 pub struct Callbacks {
     init: Option<OnInit>,
@@ -133,7 +133,7 @@ impl Callbacks {
     }
 
     /// Sets what is called in the check phase after the end of the work, with its id. The end of a
-    /// promise is not told: in Node it depends on the garbage collector.
+    /// promise is not emitted: in Node it depends on the garbage collector.
     #[must_use]
     pub fn destroy(mut self, f: impl Fn(u64) + 'static) -> Self {
         self.destroy = Some(Box::new(f));
@@ -162,7 +162,7 @@ pub struct AsyncHook {
 }
 
 impl AsyncHook {
-    /// Begins to tell the hook. JavaScript: `hook.enable()`.
+    /// Begins to notify the hook. JavaScript: `hook.enable()`.
     pub fn enable(&self) -> &Self {
         let mut enabled = self.hooks.enabled.borrow_mut();
         if !enabled
@@ -174,7 +174,7 @@ impl AsyncHook {
         self
     }
 
-    /// Ends telling the hook. JavaScript: `hook.disable()`.
+    /// Ends notifying the hook. JavaScript: `hook.disable()`.
     pub fn disable(&self) -> &Self {
         let mut enabled = self.hooks.enabled.borrow_mut();
         enabled.retain(|other| !Rc::ptr_eq(other, &self.callbacks));
@@ -197,7 +197,7 @@ pub(crate) struct Hooks {
     enabled: RefCell<Vec<Rc<Callbacks>>>,
     /// The work that has ended, until the check phase.
     destroyed: RefCell<Vec<u64>>,
-    /// Tells of the ended work; it has no part in keeping the loop alive.
+    /// Emits the end of the ended work; it has no part in keeping the loop alive.
     check: RefCell<Option<Check>>,
 }
 
@@ -249,7 +249,7 @@ impl Hooks {
         })
     }
 
-    /// Begins work that the hooks are not told of: the report of a rejection, as in Node.
+    /// Begins work that the hooks do not receive: the report of a rejection, as in Node.
     pub(crate) fn begin_silently(&self, ids: (u64, u64)) {
         self.stack.borrow_mut().push(ids);
     }
@@ -262,14 +262,14 @@ impl Hooks {
         }
     }
 
-    fn each(&self, tell: impl Fn(&Callbacks)) {
+    fn each(&self, notify: impl Fn(&Callbacks)) {
         let enabled = self.enabled.borrow().clone();
         for callbacks in enabled {
-            tell(&callbacks);
+            notify(&callbacks);
         }
     }
 
-    /// Tells of the work that has ended.
+    /// Emits the end of the work that has ended.
     pub(crate) fn report_destroyed(&self) {
         loop {
             let destroyed = self.destroyed.take();

@@ -79,8 +79,8 @@ impl AsyncResource {
         self.0.work.as_ref().map_or(0, Work::cause)
     }
 
-    /// Tells the hooks that the resource has ended. Without this call, the drop of the last clone
-    /// tells them. JavaScript: `resource.emitDestroy()`.
+    /// Notifies the hooks of the end of the resource. Without this call, the drop of the last clone
+    /// does it. JavaScript: `resource.emitDestroy()`.
     pub fn emit_destroy(&self) -> &Self {
         if let Some(work) = self.0.work.as_ref() {
             work.destroy();

@@ -196,7 +196,7 @@ impl Exchange {
             Err(error) => return self.fail(failed(error)),
         };
         self.request.replace(Some(request.clone()));
-        self.hear(&request);
+        self.listen(&request);
         self.limit_time(&request);
         let body = self.plan.borrow().body.clone();
         match body.map(|body| body.content) {
@@ -215,7 +215,7 @@ impl Exchange {
         }
     }
 
-    fn hear(self: &Rc<Self>, request: &ClientRequest) {
+    fn listen(self: &Rc<Self>, request: &ClientRequest) {
         let (errs, responds) = (self.clone(), self.clone());
         let has_response = Rc::new(Cell::new(false));
         let is_late = has_response.clone();

@@ -139,7 +139,7 @@ struct Request {
     /// The line of the program that made the request.
     site: Site,
     /// Whether timeouts of the socket are events of the request, and the listener for them.
-    hears_timeouts: Cell<bool>,
+    receives_timeouts: Cell<bool>,
     on_timeout: Cell<Option<ListenerId>>,
     abort: RefCell<Option<(AbortSignal, AbortListener)>>,
 }
@@ -177,7 +177,7 @@ impl ClientRequest {
             error: RefCell::default(),
             frame: Frame::current(),
             site,
-            hears_timeouts: Cell::new(false),
+            receives_timeouts: Cell::new(false),
             on_timeout: Cell::new(None),
             abort: RefCell::default(),
         });
@@ -295,7 +295,7 @@ impl ClientRequest {
         if self.state.exchange.is_ended() {
             return;
         }
-        self.state.hears_timeouts.set(true);
+        self.state.receives_timeouts.set(true);
         let delay = delay.into();
         match self.pooled() {
             Some(pooled) => {

@@ -87,7 +87,7 @@ pub(super) struct Connection {
 /// The number of header lines from which on Node's parser hands them over apart from their head.
 const MANY_LINES: usize = 32;
 
-// What a connection hears of its socket: the tokens of an observer.
+// What a connection receives from its socket: the tokens of an observer.
 const TIMED_OUT: u8 = 0;
 const ENDED: u8 = 1;
 const CLOSED: u8 = 2;
@@ -336,7 +336,7 @@ impl Connection {
     }
 
     /// Returns whether the program has no access to a request and its response, and so never will:
-    /// what they emit is not heard. The request has no body then.
+    /// what they emit is not received. The request has no body then.
     fn has_unseen(&self, request: &IncomingMessage) -> bool {
         let current = self.current.borrow();
         let response = current.as_ref().filter(|response| response.is_unseen());

@@ -282,7 +282,7 @@ impl Parser {
     }
 
     /// Returns whether faults are not reported: between a head that asks for another protocol,
-    /// which the program does not hear, and the next head. Node ignores the rest of the input then.
+    /// which the program does not get, and the next head. Node ignores the rest of the input then.
     pub(super) fn hides_faults(&self) -> bool {
         self.asked_upgrade
     }

@@ -108,7 +108,7 @@ impl Connection for Pipe {
     fn shutdown_write(&self) -> io::Result<()> {
         let drained = self.stream.drained()?;
         let drained = async move {
-            // An error says that the peer is gone, which a read tells as well.
+            // An error says that the peer is gone, which a read reports as well.
             let _ = drained.await;
         };
         self.end.replace(Some(End {

@@ -192,7 +192,7 @@ struct Inner {
     duplex: OnceCell<WeakDuplex<Vec<u8>, Vec<u8>>>,
 }
 
-/// What is told when a socket is destroyed: a server counts its connections.
+/// What is notified when a socket is destroyed: a server counts its connections.
 pub(super) trait Owner {
     fn socket_gone(self: Rc<Self>);
 }

@@ -16,7 +16,7 @@ const LARGEST: u64 = (1 << 53) - 1;
 /// highest, figures }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistogramOptions {
-    /// The smallest value that can be told from zero, at least 1.
+    /// The smallest value that can be distinguished from zero, at least 1.
     pub lowest: u64,
     /// The largest value, at least twice the smallest.
     pub highest: u64,
@@ -331,7 +331,7 @@ impl RecordableHistogram {
                 found.push((wanted, value));
                 let halves = (100.0_f64 / (100.0 - wanted)).log2().floor() + 1.0;
                 wanted += 100.0 / halves.exp2();
-                // The last value is told once more, as the value of 100 percent.
+                // The last value is printed once more, as the value of 100 percent.
                 if seen == self.total {
                     break;
                 }

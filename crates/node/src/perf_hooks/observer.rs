@@ -8,7 +8,7 @@ use super::performance::{EntryType, PerformanceEntry, get_entries_by_type};
 use crate::context::Node;
 use phaseloop::task::set_immediate;
 
-/// Tells of new entries in the next check phase, several at once. JavaScript: `new
+/// Delivers new entries in the next check phase, several at once. JavaScript: `new
 /// PerformanceObserver(callback)`.
 ///
 /// # Examples
@@ -36,7 +36,7 @@ pub struct PerformanceObserver(Rc<Observing>);
 struct Observing {
     callback: Box<dyn Fn(&PerformanceObserverEntryList)>,
     types: RefCell<Vec<EntryType>>,
-    /// The entries that were not told.
+    /// The entries that were not delivered.
     buffer: RefCell<Vec<PerformanceEntry>>,
 }
 
@@ -51,7 +51,7 @@ impl PerformanceObserver {
         }))
     }
 
-    /// Observes entries of one type, too, and tells of those that are on the timeline already.
+    /// Observes entries of one type, too, and delivers those that are on the timeline already.
     /// JavaScript: `observer.observe({ type, buffered: true })`.
     ///
     /// # Panics
@@ -96,7 +96,7 @@ impl PerformanceObserver {
         Node::current().observers.add(&self.0);
     }
 
-    /// Ends observing, and drops what was not told. JavaScript: `observer.disconnect()`.
+    /// Ends observing, and drops what was not delivered. JavaScript: `observer.disconnect()`.
     ///
     /// # Panics
     ///
@@ -107,7 +107,7 @@ impl PerformanceObserver {
         drop(self.0.buffer.take());
     }
 
-    /// Takes the entries that were not told. JavaScript: `observer.takeRecords()`.
+    /// Takes the entries that were not delivered. JavaScript: `observer.takeRecords()`.
     #[must_use]
     pub fn take_records(&self) -> Vec<PerformanceEntry> {
         self.0.buffer.take()
@@ -122,7 +122,7 @@ impl fmt::Debug for PerformanceObserver {
     }
 }
 
-/// The entries that an observer is told of at once, by the time of their starts.
+/// The entries that an observer receives at once, by the time of their starts.
 #[derive(Debug)]
 pub struct PerformanceObserverEntryList {
     entries: Vec<PerformanceEntry>,
@@ -154,7 +154,7 @@ impl PerformanceObserverEntryList {
 #[derive(Default)]
 pub(crate) struct Observers {
     list: RefCell<Vec<Rc<Observing>>>,
-    /// Those with something to tell, in the order in which each had its first entry.
+    /// Those with something to receive, in the order in which each had its first entry.
     pending: RefCell<Vec<Rc<Observing>>>,
     is_queued: Cell<bool>,
 }
@@ -174,7 +174,7 @@ impl Observers {
     }
 
     /// Returns whether entries of a type are observed.
-    pub(super) fn hears(&self, entry_type: EntryType) -> bool {
+    pub(super) fn observes(&self, entry_type: EntryType) -> bool {
         let list = self.list.borrow();
         list.iter()
             .any(|observer| observer.types.borrow().contains(&entry_type))
@@ -190,7 +190,7 @@ impl Observers {
         }
     }
 
-    /// Tells an observer in the next check phase.
+    /// Notifies an observer in the next check phase.
     fn report_later(&self, node: &Rc<Node>, observer: &Rc<Observing>) {
         let mut pending = self.pending.borrow_mut();
         if !pending.iter().any(|other| Rc::ptr_eq(other, observer)) {
@@ -201,13 +201,13 @@ impl Observers {
             let node = Rc::downgrade(node);
             set_immediate(move || {
                 if let Some(node) = Weak::upgrade(&node) {
-                    node.observers.tell();
+                    node.observers.deliver();
                 }
             });
         }
     }
 
-    fn tell(&self) {
+    fn deliver(&self) {
         self.is_queued.set(false);
         for observer in self.pending.take() {
             let mut entries = observer.buffer.take();

@@ -34,7 +34,7 @@ pub struct PerformanceEntry {
     pub name: String,
     /// Its type.
     pub entry_type: EntryType,
-    /// When it began, as [`now`] tells time.
+    /// When it began, as [`now`] returns it.
     pub start_time: f64,
     /// How long it took; zero for a mark.
     pub duration: f64,
@@ -131,7 +131,7 @@ pub fn mark(name: &str) -> PerformanceEntry {
 pub struct MarkOptions {
     /// Its time; by default now.
     pub start_time: Option<f64>,
-    /// What the entry tells besides.
+    /// What the entry has besides.
     pub detail: Option<Detail>,
 }
 
@@ -196,7 +196,7 @@ pub fn mark_at(name: &str, start_time: f64) -> Result<PerformanceEntry, Error> {
 pub enum Point {
     /// The latest mark of a name.
     Mark(String),
-    /// A time, as [`now`] tells it.
+    /// A time, as [`now`] returns it.
     Time(f64),
 }
 
@@ -222,7 +222,7 @@ pub struct Span {
     pub end: Option<Point>,
     /// Its length, in place of one of the ends.
     pub duration: Option<f64>,
-    /// What the entry tells besides.
+    /// What the entry has besides.
     pub detail: Option<Detail>,
 }
 
@@ -327,7 +327,7 @@ fn invalid_timestamp(time: f64) -> Error {
     Error::type_error(text).coded("ERR_PERFORMANCE_INVALID_TIMESTAMP")
 }
 
-/// Adds an entry to the timeline and tells the observers.
+/// Adds an entry to the timeline and notifies the observers.
 pub(super) fn add(
     name: &str,
     entry_type: EntryType,

@@ -9,7 +9,7 @@ use super::performance::{EntryType, add, now};
 use crate::context::Node;
 use crate::promise::Promise;
 
-/// Returns a function that calls `f` and tells the observers of [`EntryType::Function`] how long it
+/// Returns a function that calls `f` and notifies the observers of [`EntryType::Function`] how long it
 /// took. JavaScript: `performance.timerify(f)`.
 ///
 /// # Panics
@@ -33,7 +33,7 @@ use crate::promise::Promise;
 /// ```
 pub fn timerify<A, R>(name: &'static str, f: impl Fn(A) -> R) -> impl Fn(A) -> R {
     move |argument| {
-        if !Node::current().observers.hears(EntryType::Function) {
+        if !Node::current().observers.observes(EntryType::Function) {
             return f(argument);
         }
         let start = now();
@@ -81,7 +81,7 @@ pub fn timerify_into<A, R>(
     }
 }
 
-/// Returns a function that calls `f` and tells the observers how long it took until its promise was
+/// Returns a function that calls `f` and notifies the observers how long it took until its promise was
 /// settled; otherwise like [`timerify`], which JavaScript uses for these functions, too.
 ///
 /// # Examples

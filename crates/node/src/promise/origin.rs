@@ -18,7 +18,7 @@ impl Origin {
         if !frame::is_tracked() {
             return None;
         }
-        // Made here, not by the work: the end of a promise is not told.
+        // Made here, not by the work: the end of a promise is not emitted.
         let work = Work::begin(PROMISE, parent).map(Work::without_end)?;
         let ids = (work.id(), work.cause());
         Some(Box::new(Self { ids }))
@@ -42,7 +42,7 @@ impl Origin {
         })
     }
 
-    /// Tells the hooks that the promise is settled.
+    /// Notifies the hooks that the promise is settled.
     #[inline]
     pub(super) fn settled(origin: Option<&Self>) {
         if let Some(work) = Self::work(origin) {

@@ -12,7 +12,7 @@ use crate::promise::{Deferred, Promise};
 ///
 /// As in Node, the promise stays pending if another question is open, and if the interface is
 /// closed before the answer. A program that waits for it then ends with the status 13, unless
-/// something else keeps its loop alive; a listener for [`CLOSE`](super::CLOSE) tells of the end of
+/// something else keeps its loop alive; a listener for [`CLOSE`](super::CLOSE) receives the end of
 /// the input.
 ///
 /// # Errors

@@ -247,7 +247,7 @@ impl Base {
         *self.id.get_or_init(next)
     }
 
-    /// Returns whether the stream is as it was built, and no listener can hear of it.
+    /// Returns whether the stream is as it was built, and no listener can observe it.
     pub(super) fn is_untouched(&self) -> bool {
         // Without `..`, so that a new field is thought of here.
         let Self {

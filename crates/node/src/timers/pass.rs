@@ -30,7 +30,7 @@ pub(crate) struct TimerLists {
     /// The timers whose id was requested.
     by_id: RefCell<HashMap<u64, Weak<TimeoutState>>>,
     next_id: Cell<u64>,
-    /// The surroundings of the callback that runs, if it has any.
+    /// The context of the callback that runs, if it has any.
     running: RefCell<Option<Rc<Capture>>>,
 }
 
@@ -57,7 +57,7 @@ impl TimerLists {
         }
     }
 
-    /// Runs a callback in its surroundings.
+    /// Runs a callback in its context.
     pub(super) fn run_in(&self, context: &Rc<Capture>, callback: impl FnOnce()) {
         struct Runs<'a>(&'a TimerLists);
         impl Drop for Runs<'_> {
@@ -72,7 +72,7 @@ impl TimerLists {
         context.run(callback);
     }
 
-    /// Tells the hooks that the timer whose callback runs has ended.
+    /// Notifies the hooks that the timer whose callback runs has ended.
     pub(super) fn destroy_running(&self) {
         let running = self.running.take();
         if let Some(work) = running.as_ref().and_then(|context| context.work.as_ref()) {

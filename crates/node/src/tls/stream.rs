@@ -115,9 +115,9 @@ impl TlsStream {
             // Bytes may arrive together with the end of the handshake.
             Ok(state) => self.has_plaintext.set(state.plaintext_bytes_to_read() > 0),
             Err(error) => {
-                // The alert tells the peer why. It is lost if the connection below is full.
-                let told = session.write_tls(&mut Below(&*self.below, cx));
-                drop(told);
+                // The alert names the reason to the peer. It is lost if the connection below is full.
+                let written = session.write_tls(&mut Below(&*self.below, cx));
+                drop(written);
                 return Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, error)));
             }
         }
@@ -139,7 +139,7 @@ impl TlsStream {
         read
     }
 
-    /// Tells the peer that nothing follows. A peer that is gone is told nothing.
+    /// Sends `close_notify`. Does nothing if the peer has disconnected.
     fn poll_goodbye(&self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_ending.replace(true) {
             self.session.borrow_mut().send_close_notify();

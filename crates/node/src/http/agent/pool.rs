@@ -24,7 +24,7 @@ pub(in crate::http) struct Pooled {
     /// The request that uses the socket, or used it last.
     request: RefCell<Option<ClientRequest>>,
     listeners: RefCell<Vec<ListenerId>>,
-    /// Hears the errors of a free socket.
+    /// Receives the errors of a free socket.
     on_error: Cell<Option<ListenerId>>,
 }
 

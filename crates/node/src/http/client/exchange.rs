@@ -112,9 +112,9 @@ impl ClientRequest {
         };
         exchange.on_socket.replace(Some(listeners));
         pooled.start_reading();
-        let hears = self.timeout().is_some() || self.state.agent.timeout().is_some();
-        if hears || self.state.hears_timeouts.get() {
-            self.state.hears_timeouts.set(true);
+        let is_timed = self.timeout().is_some() || self.state.agent.timeout().is_some();
+        if is_timed || self.state.receives_timeouts.get() {
+            self.state.receives_timeouts.set(true);
             self.listen_for_timeout(pooled);
         }
         self.message.sending().attach(Rc::new(socket.clone()));
@@ -431,7 +431,7 @@ impl ClientRequest {
     /// Gives the socket back to the agent, on a tick.
     // H61, H72.
     fn keep_alive(&self) {
-        if let Some(socket) = self.socket().filter(|_| self.state.hears_timeouts.get()) {
+        if let Some(socket) = self.socket().filter(|_| self.state.receives_timeouts.get()) {
             socket.clear_timeout();
         }
         self.stop_reading(|on| vec![on.close, on.error, on.end, on.drain]);

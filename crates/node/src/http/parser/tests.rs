@@ -394,7 +394,7 @@ fn fault_at(text: &str, header_size: usize) -> (Fault, usize) {
 fn a_part_that_is_too_long_is_refused_where_it_ends() {
     let line = "GET / HTTP/1.1\r\n";
     let rows = [
-        // A fault in a name or a URL is told before its length.
+        // A fault in a name or a URL is reported before its length.
         ("GET /aaaaaaaaaaaa HTTP/1.1\r\n", Fault::HeaderOverflow, 17),
         ("GET /aaaaaaaaaaaa\u{1} HTTP/1.1", Fault::InvalidUrl, 17),
         ("GET /aaaaaaaaaaaa", Fault::HeaderOverflow, 17),
