@@ -43,7 +43,7 @@ impl<T> HeldSlots<T> {
 
     /// Gives references to the values until the result is dropped. Values that are removed
     /// meanwhile stay in memory until then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hold(&self) -> Held<'_, T> {
         self.holds.set(self.holds.get() + 1);
         Held { table: self }
@@ -88,7 +88,7 @@ pub(crate) struct Held<'a, T> {
 }
 
 impl<T> Held<'_, T> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, slot: usize) -> Option<&T> {
         let value = self.table.slots.pointer(slot)?;
         // SAFETY: the pointer is that of an `Rc` in the table, which points to a `T`. It is not

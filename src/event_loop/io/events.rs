@@ -150,7 +150,7 @@ impl Core {
 /// Returns whether an event concerns readers only, as most do: it reports data to read, and nothing
 /// else that a task waits for. A stream that was registered for both directions is usually writable
 /// as well.
-#[inline]
+#[inline(always)]
 fn is_for_readers(source: &SourceState, ready: Ready) -> bool {
     ready == Ready::READ
         || ready == Ready::READ.with(Ready::WRITE) && !source.is_awaited(Direction::Write)
