@@ -4,7 +4,8 @@
 //! Nothing moves between loops by itself: a task stays on its loop, and inside of a loop the order
 //! is what it is without a cluster. Loops exchange messages through [`channel`], and share state by
 //! [`Sharded`] and [`Remote`]. A socket moves to another loop as a
-//! [`Detached`](crate::net::Detached).
+//! [`Detached`](crate::net::Detached). [`listen`] spreads connections over the loops, and
+//! [`Cluster::shutdown`] ends them when what is under way has completed.
 //!
 //! What comes from another loop is delivered in the poll phase, as the messages of any thread are.
 //! From one loop to one channel, or to one [`Remote`], it arrives in the order of sending. Between
@@ -36,28 +37,37 @@
 //! # }
 //! ```
 
+mod balance;
 mod builder;
 mod channel;
+mod listen;
+mod listener;
 mod roots;
 mod sharded;
+mod shutdown;
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use crate::metrics::Metrics;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::runtime::remote::Remote;
+use crate::task::{CancellationToken, Id};
 
+pub use balance::Balance;
 pub use builder::Builder;
 pub use channel::{Receiver, SendError, Sender, TryRecvError, TrySendError, channel};
+pub use listen::{Listen, Listeners, listen};
+pub use listener::Listener;
 pub use roots::Each;
 pub use sharded::Sharded;
+pub use shutdown::{Left, Shutdown, Stopped, stopping};
 
 /// The loops of a program; cheap to clone.
 #[derive(Clone)]
@@ -68,6 +78,9 @@ pub struct Cluster {
 struct Inner {
     remotes: Vec<Remote>,
     next_shard: AtomicU64,
+    /// The listeners of all loops.
+    hubs: Mutex<Vec<Weak<listen::Hub>>>,
+    end: shutdown::End,
 }
 
 impl Cluster {
@@ -76,6 +89,8 @@ impl Cluster {
             inner: Arc::new(Inner {
                 remotes,
                 next_shard: AtomicU64::new(0),
+                hubs: Mutex::default(),
+                end: shutdown::End::default(),
             }),
         }
     }
@@ -108,6 +123,11 @@ impl Cluster {
     #[track_caller]
     pub fn metrics(&self) -> Each<Metrics> {
         self.each(|_| async { LoopHandle::current().metrics() })
+    }
+
+    /// Returns whether this and another one are of the same loops.
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     fn next_shard(&self) -> u64 {
@@ -158,6 +178,14 @@ struct Member {
     has_ended: Cell<bool>,
     /// Wakes the future that waits for that.
     waiter: Cell<Option<Waker>>,
+    /// Cancelled when the loop's own listeners are to be closed.
+    closing: CancellationToken,
+    /// Cancelled when the listeners have returned their last connections.
+    stopping: CancellationToken,
+    /// The tasks that await a shutdown, which does not wait for them.
+    excused: RefCell<Vec<Id>>,
+    /// On loop 0, the limit of the shutdown that has begun.
+    shutdown: OnceCell<Rc<shutdown::Limit>>,
 }
 
 impl Member {
@@ -168,6 +196,10 @@ impl Member {
             shards: RefCell::default(),
             has_ended: Cell::new(false),
             waiter: Cell::new(None),
+            closing: CancellationToken::new(),
+            stopping: CancellationToken::new(),
+            excused: RefCell::default(),
+            shutdown: OnceCell::new(),
         })
     }
 

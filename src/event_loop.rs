@@ -108,6 +108,8 @@ pub(crate) mod extension;
 mod host;
 pub(crate) mod io;
 pub(crate) mod ledger;
+#[cfg(feature = "cluster")]
+pub(crate) mod load;
 mod metrics;
 pub(crate) mod phases;
 pub(crate) mod shutdown;

@@ -72,6 +72,9 @@ pub use udp::{
 #[cfg(unix)]
 pub use unix::{PeerCredentials, SocketName, UnixDatagram, UnixListener, UnixStream};
 
+#[cfg(feature = "cluster")]
+pub(crate) use tcp::Last;
+
 /// Polls a receive into memory that is not initialised, if `stream` is a socket of this crate.
 ///
 /// For a type that is known at compile time, the question costs nothing at run time.

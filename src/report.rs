@@ -97,6 +97,19 @@ pub(crate) fn report(core: &Core) -> Report {
     }
 }
 
+/// Returns the pending tasks that meet a condition, each with what it waits for.
+#[cfg(feature = "cluster")]
+pub(crate) fn pending_tasks(core: &Core, is_meant: impl Fn(&Info) -> bool) -> Vec<String> {
+    let (waits, mut lines) = (waits(core), Lines::default());
+    for (place, task) in waits.tasks.iter().enumerate() {
+        if is_meant(&task.info) {
+            let (state, common) = waits.state_texts(Who::Task(place));
+            lines.add_task(&task.info, &state, &common);
+        }
+    }
+    lines.take().lines
+}
+
 /// Returns the report, with what the observers add to it.
 #[cfg(any(feature = "signal", feature = "probe"))]
 #[inline]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
-use super::{Cluster, Member, lock};
+use super::{Cluster, Member, Stopped, lock};
 use crate::event_loop::EventLoop;
 use crate::executor::join::panic_message;
 use crate::raw::task::Payload;
@@ -143,6 +143,7 @@ impl Builder {
         let member = Member::new(0, cluster);
         let output = run_main(&event_loop, &member, main);
         crew.end();
+        member.cluster.inner.end.set(Stopped::default());
         drop(event_loop);
         member.drop_shards();
         failure.propagate();
@@ -222,7 +223,7 @@ impl Drop for Crew {
 
 impl Cluster {
     /// Ends the runs of the loops from an index on.
-    fn end_members(&self, first: usize) {
+    pub(super) fn end_members(&self, first: usize) {
         for remote in &self.inner.remotes[first..] {
             // A loop that was dropped has ended.
             let _ = remote.call(|| Member::current().end());

@@ -175,6 +175,30 @@ impl<T: Send> Sender<T> {
     pub fn is_closed(&self) -> bool {
         !self.shared.state().is_received
     }
+
+    /// Returns how many messages `recv` has not returned.
+    pub(super) fn len(&self) -> usize {
+        self.shared.used.load(Ordering::Acquire)
+    }
+
+    /// Returns whether there is room for a message.
+    pub(super) fn has_room(&self) -> bool {
+        !self.shared.is_full()
+    }
+
+    /// Registers a waker for when there is room, or the receiver is gone. `wait` is the number of
+    /// the registration. Returns whether that is so already.
+    pub(super) fn wait_for_room(&self, wait: &mut Option<u64>, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let mut state = self.shared.state();
+        if !state.is_received || !self.shared.is_full() {
+            return true;
+        }
+        let before = state.wait(wait, waker);
+        drop(state);
+        drop(before);
+        false
+    }
 }
 
 struct Sending<'a, T> {
@@ -304,6 +328,16 @@ impl<T: Send> Receiver<T> {
         let message = self.batch.pop_front().ok_or(TryRecvError::Empty)?;
         self.shared.count_received();
         Ok(message)
+    }
+
+    /// Closes the channel, and returns the messages that were not received.
+    pub(super) fn close(&mut self) -> VecDeque<T> {
+        let mut state = self.shared.state();
+        state.is_received = false;
+        self.batch.append(&mut state.queue);
+        drop(state);
+        self.shared.wake_senders();
+        std::mem::take(&mut self.batch)
     }
 
     /// Polls [`recv`](Self::recv). The waker of the last call is kept.

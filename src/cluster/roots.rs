@@ -15,7 +15,8 @@ impl Cluster {
     /// need not be `Send`.
     ///
     /// The result is a future of all outputs, by index. Dropping it detaches the futures. On a loop
-    /// that has ended the output is a [`JoinError`], cancelled.
+    /// that has ended the output is a [`JoinError`], cancelled; so are all after a
+    /// [shutdown](Self::shutdown).
     #[track_caller]
     pub fn each<M, F>(&self, make: M) -> Each<F::Output>
     where
@@ -24,6 +25,11 @@ impl Cluster {
         F::Output: Send + 'static,
     {
         let mut roots = Vec::with_capacity(self.len());
+        if self.inner.end.is_over() {
+            let ended = || Root::Ended(Some(Err(JoinError::cancelled(Id::NONE))));
+            roots.resize_with(self.len(), ended);
+            return Each { roots };
+        }
         for (index, remote) in self.inner.remotes.iter().enumerate() {
             let make = make.clone();
             let task = remote.spawn(move || make(index));

@@ -116,7 +116,7 @@ impl<T: 'static> Sharded<T> {
     pub fn here(&self) -> Rc<T> {
         let member = Member::current();
         assert!(
-            Arc::ptr_eq(&member.cluster.inner, &self.shards.cluster.inner),
+            member.cluster.is_same(&self.shards.cluster),
             "this loop is of another cluster than the `Sharded`"
         );
         let value = member.shards.borrow().get(&self.shards.number).cloned();

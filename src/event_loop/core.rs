@@ -67,6 +67,9 @@ pub(crate) struct Core {
     /// What the layer of several loops keeps for this loop.
     #[allow(dead_code, reason = "only a cluster sets it")]
     pub(crate) member: OnceCell<Rc<dyn Any>>,
+    /// What must end before the loop is drained.
+    #[cfg(feature = "cluster")]
+    pub(crate) load: super::load::Load,
 }
 
 impl Core {
@@ -98,6 +101,8 @@ impl Core {
             was_interrupted: Cell::new(false),
             counters: Counters::default(),
             member: OnceCell::new(),
+            #[cfg(feature = "cluster")]
+            load: super::load::Load::default(),
         }))
     }
 

@@ -42,6 +42,9 @@ pub(crate) struct Shared {
     pub(crate) inbox: Inbox<Message, Notifier>,
     policy: UnhandledPanic,
     pub(crate) pace: Pace,
+    /// The accepted connections that are open. Only the owner thread stores it.
+    #[cfg(feature = "cluster")]
+    pub(crate) connections: std::sync::atomic::AtomicUsize,
     /// The senders of a loop that refuses other threads.
     #[cfg(feature = "test-util")]
     pub(crate) foreign_senders: super::foreign_senders::ForeignSenders,
@@ -61,6 +64,8 @@ impl Shared {
             inbox: Inbox::new(notifier),
             policy,
             pace: Pace::new(),
+            #[cfg(feature = "cluster")]
+            connections: std::sync::atomic::AtomicUsize::new(0),
             #[cfg(feature = "test-util")]
             foreign_senders: super::foreign_senders::ForeignSenders::default(),
             unhandled: Mutex::new(None),

@@ -105,6 +105,34 @@ impl Addressed for TcpListener {
     }
 }
 
+/// The part of a loop of a listener that all loops of a cluster serve. `TCP_NODELAY` is set.
+#[cfg(feature = "cluster")]
+impl Listener for crate::cluster::Listener {
+    type Accepted = (TcpStream, SocketAddr);
+    type Stream = TcpStream;
+    type Opening = Ready<io::Result<TcpStream>>;
+
+    async fn accept(&self, _site: &'static Location<'static>) -> io::Result<Self::Accepted> {
+        let (stream, address) = Self::accept(self).await?;
+        // It fails for a connection that is gone, which the first read reports.
+        let _ = stream.set_nodelay(true);
+        Ok((stream, address))
+    }
+
+    fn open(&self, (stream, _): Self::Accepted) -> Self::Opening {
+        ready(Ok(stream))
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl Addressed for crate::cluster::Listener {
+    type Address = SocketAddr;
+
+    fn address(&self, (_, address): &Self::Accepted) -> SocketAddr {
+        *address
+    }
+}
+
 /// A listener whose connections begin with a handshake; see
 /// [`with_handshake`](Listener::with_handshake).
 #[derive(Clone)]

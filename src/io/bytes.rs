@@ -157,7 +157,7 @@ impl<T: AsSource> Source<T> {
 
     /// Sets the role of the descriptor, which reports print beside what the kernel knows.
     pub(crate) fn with_role(self, role: Role) -> Self {
-        self.state.role.set(role);
+        self.state.set_role(self.loop_core(), role);
         self
     }
 

@@ -205,7 +205,7 @@ impl<T: AsSource> Source<T> {
     pub(crate) fn detach(self) -> (T, Moving) {
         let moving = Moving {
             site: self.created_at(),
-            role: self.state.role.get(),
+            role: self.state.role(),
             is_referenced: self.has_ref(),
             short_is_drained: self.state.is_short_drained(),
         };
@@ -215,7 +215,7 @@ impl<T: AsSource> Source<T> {
     /// Makes the source, which is new, the one that was detached.
     #[cfg(feature = "net")]
     pub(crate) fn arrived(self, moving: Moving) -> Self {
-        self.state.role.set(moving.role);
+        self.state.set_role(self.loop_core(), moving.role);
         self.state.set_short_as_drained(moving.short_is_drained);
         if !moving.is_referenced {
             self.unref();

@@ -195,6 +195,15 @@ impl Place<Socket> {
         )
     }
 
+    #[cfg(feature = "cluster")]
+    pub(super) fn set_spread_port(&self) -> io::Result<()> {
+        either!(
+            self,
+            socket => sys::socket::set_spread_port(socket),
+            memory => memory.set(|options| options.reuse_port = true),
+        )
+    }
+
     pub(super) fn reuse_port(&self) -> io::Result<bool> {
         either!(
             self,
@@ -526,6 +535,12 @@ impl Acceptor {
                 Ok((Conn(Place::Memory(stream)), peer))
             },
         )
+    }
+
+    /// Lets no further handshake begin. Returns whether it has an effect.
+    #[cfg(feature = "cluster")]
+    pub(super) fn hold_back(&self) -> bool {
+        either!(&self.0, socket => sys::socket::hold_back(socket), _memory => false)
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -6,6 +6,9 @@ mod listener;
 mod socket;
 mod stream;
 
+#[cfg(feature = "cluster")]
+pub(crate) use listener::Last;
+
 pub use keepalive::Keepalive;
 pub use listener::{Incoming, TcpListener};
 pub use socket::TcpSocket;

@@ -83,8 +83,12 @@ impl Remote {
                 return;
             }
             let core = LoopHandle::current().core().clone();
+            #[cfg(feature = "cluster")]
+            let (number, root) = core.load.new_root();
             let task = core.executor.spawn(
                 async move {
+                    #[cfg(feature = "cluster")]
+                    let _root = root;
                     // A panic of `make` is one of the task.
                     let output = AssertUnwindSafe(async { make().await }).catch_unwind();
                     sender.send(output.await);
@@ -92,6 +96,8 @@ impl Remote {
                 site,
                 None,
             );
+            #[cfg(feature = "cluster")]
+            core.load.begin_root(number, task.abort_handle());
             lock(&state).task = Some(task.abort_handle());
             task.detach();
         })?;
@@ -130,6 +136,13 @@ impl Remote {
             active: Duration::from_nanos(active),
             idle: Duration::from_nanos(idle),
         }
+    }
+
+    /// Returns how many accepted connections the loop has open.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn open_connections(&self) -> usize {
+        let connections = &self.shared.connections;
+        connections.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Returns whether this is a handle of a loop.

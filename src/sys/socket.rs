@@ -141,6 +141,38 @@ pub(crate) fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAdd
     }
 }
 
+/// Lets no further handshake begin on a listener, where that is possible; those under way complete.
+/// The peers try again, and are refused after the close. Returns whether it has an effect.
+#[cfg(feature = "cluster")]
+pub(crate) fn hold_back(listener: &TcpListener) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use socket2::SockFilter;
+        const FLAGS: u32 = 13;
+        const SYN: u32 = 2;
+        const ACK: u32 = 16;
+        const LOAD_BYTE: u16 = (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16;
+        const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+        const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        // It drops what begins a handshake. A connection inherits the filter, which does not
+        // concern its packets.
+        let program = [
+            SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+            SockFilter::new(AND, 0, 0, SYN | ACK),
+            SockFilter::new(IF_EQUAL, 0, 1, SYN),
+            SockFilter::new(RETURN, 0, 0, 0),
+            SockFilter::new(RETURN, 0, 0, u32::MAX),
+        ];
+        SockRef::from(listener).attach_filter(&program).is_ok()
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = listener;
+        false
+    }
+}
+
 /// Returns whether the socket is a TCP socket. It returns `false` on platforms where nothing
 /// depends on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -161,6 +193,22 @@ pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     {
         let _ = (socket, reuse);
         Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Lets several sockets listen on one address, where the kernel spreads the connections over them.
+/// macOS and the other BSDs give them all to one socket.
+#[cfg(feature = "cluster")]
+pub(crate) fn set_spread_port(socket: &Socket) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return socket.set_reuse_port(true);
+    #[cfg(target_os = "freebsd")]
+    return socket.set_reuse_port_lb(true);
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    {
+        let _ = socket;
+        let text = "the kernel does not spread connections over listeners of one port";
+        Err(io::Error::new(io::ErrorKind::Unsupported, text))
     }
 }
 
@@ -207,7 +255,7 @@ pub(crate) fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Returns whether an error of `accept` says that the listener does not accept any more.
-#[cfg(feature = "hyper")]
+#[cfg(any(feature = "cluster", feature = "hyper"))]
 pub(crate) fn is_of_listener(error: &io::Error) -> bool {
     #[cfg(unix)]
     return matches!(

@@ -8,5 +8,7 @@ mod util {
 mod attribute;
 mod channel;
 mod life;
+mod listen;
 mod order;
 mod sharded;
+mod shutdown;

@@ -89,7 +89,7 @@ pub(crate) struct SourceState {
     /// The wakers for priority and hang-up, boxed because they are rare.
     rare: OnceCell<Box<[Wakers; 2]>>,
     /// What reports say of the descriptor besides what the kernel reports.
-    pub(crate) role: Cell<Role>,
+    role: Cell<Role>,
 }
 
 /// A waiting writer keeps the loop alive although the handle is unref'd, as libuv's write requests
@@ -146,6 +146,21 @@ impl SourceState {
         source.map_or(Ok(()), |source| {
             poller.add_again(source, self.key, self.interest.get())
         })
+    }
+
+    #[cfg(feature = "net")]
+    pub(crate) fn role(&self) -> Role {
+        self.role.get()
+    }
+
+    /// Sets the role of a source that has none.
+    pub(crate) fn set_role(&self, core: &Core, role: Role) {
+        self.role.set(role);
+        #[cfg(feature = "cluster")]
+        if role == Role::Accepted {
+            core.note_accepted();
+        }
+        let _ = core;
     }
 
     /// Returns whether the source was deregistered.
@@ -349,6 +364,10 @@ impl Owner for SourceState {
     }
 
     fn stop_for_good(&self, core: &Core) {
+        #[cfg(feature = "cluster")]
+        if self.role.get() == Role::Accepted && !self.is_gone() {
+            core.note_closed();
+        }
         core.io.sources.remove(self);
         self.end_waits(core);
         self.ready.set(Ready::default());
@@ -446,6 +465,14 @@ impl Io {
             source.ask_about_attempts();
         }
         source
+    }
+
+    /// Returns the headers of the accepted connections.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn accepted(&self) -> Vec<Rc<Header>> {
+        let sources = self.sources.list().into_iter();
+        let accepted = sources.filter(|source| source.role.get() == Role::Accepted);
+        accepted.map(|source| source.header.clone()).collect()
     }
 
     #[inline]

@@ -6,6 +6,8 @@ use std::net::{self, SocketAddr};
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+#[cfg(feature = "cluster")]
+use std::{cell::Cell, time::Duration};
 
 use futures::Stream;
 
@@ -22,6 +24,8 @@ use crate::runtime::handle::{Close, Handle, impl_handle};
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::impl_as_source;
+#[cfg(feature = "cluster")]
+use crate::time::sleep;
 
 /// A TCP socket that accepts connections.
 ///
@@ -116,6 +120,62 @@ impl TcpListener {
         socket.listen_on(handle, BACKLOG, site)
     }
 
+    /// Listens `count` times on the first address of the target that can be bound. Several listeners
+    /// share the port, and the kernel spreads the connections over them.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn bind_times(
+        target: impl ToAddresses,
+        count: usize,
+        backlog: u32,
+        site: Site,
+    ) -> impl Future<Output = io::Result<Vec<Self>>> {
+        let addresses = Resolving::of("cluster::listen", target, site);
+        FirstOf::new(addresses, move |mut address, site| {
+            let handle = LoopHandle::current();
+            let bind = |address: SocketAddr| {
+                let socket = TcpSocket::new_on(Some(&handle), address.is_ipv6())?;
+                if count > 1 {
+                    socket.set_spread_port()?;
+                }
+                socket.bind_plainly(address)?;
+                socket.listen_on(&handle, backlog, site)
+            };
+            let mut listeners = Vec::with_capacity(count);
+            for _ in 0..count {
+                let listener = bind(address).map_err(|error| OsError::wrap(error, "bind", address));
+                let listener: Self = listener?;
+                // The port of the first is that of all.
+                address = listener.local_addr()?;
+                listeners.push(listener);
+            }
+            Ok(listeners)
+        })
+    }
+
+    /// Deregisters the listener, to accept what is left in the kernel's queue and close it then.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn into_last(self) -> Last {
+        let (site, is_tcp) = (self.created_at(), self.is_tcp);
+        let socket = self.source.into_inner();
+        Last {
+            socket,
+            is_held_back: Cell::new(false),
+            site,
+            is_tcp,
+        }
+    }
+
+    /// Accepts a connection that an event has reported.
+    ///
+    /// # Errors
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none; any OS error of `accept`.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn accept_ready(&self, site: Site) -> io::Result<(Detached<TcpStream>, SocketAddr)> {
+        let (conn, peer) = self.source.try_read_with(Acceptor::accept)?;
+        Ok((self.detached(conn, site), peer))
+    }
+
     pub(in crate::net) fn register(
         handle: &LoopHandle,
         listener: Acceptor,
@@ -204,7 +264,14 @@ impl TcpListener {
     pub fn accept_detached(
         &self,
     ) -> impl Future<Output = io::Result<(Detached<TcpStream>, SocketAddr)>> {
-        let mut accept = Accept::new(self, Location::caller());
+        self.accept_detached_at(Location::caller())
+    }
+
+    pub(crate) fn accept_detached_at(
+        &self,
+        site: Site,
+    ) -> impl Future<Output = io::Result<(Detached<TcpStream>, SocketAddr)>> {
+        let mut accept = Accept::new(self, site);
         std::future::poll_fn(move |cx| {
             let raw = std::task::ready!(accept.poll_raw(cx));
             Poll::Ready(raw.map(|(conn, peer)| (self.detached(conn, accept.site()), peer)))
@@ -310,6 +377,44 @@ impl TcpListener {
         self.source.get_ref().0.kernel()
     }
 }
+
+/// A listener that is about to be closed, and belongs to no loop. The kernel resets what is left in
+/// the queue of a closed one, so handshakes are held back before.
+#[cfg(feature = "cluster")]
+pub(crate) struct Last {
+    socket: Acceptor,
+    is_held_back: Cell<bool>,
+    site: Site,
+    is_tcp: bool,
+}
+
+#[cfg(feature = "cluster")]
+impl Last {
+    /// Accepts a connection that waits, whether or not an event has reported it. `None` means that
+    /// there is none.
+    pub(crate) fn accept(&self) -> Option<(Detached<TcpStream>, SocketAddr)> {
+        let (conn, peer) = self.socket.accept().ok()?;
+        let moving = Moving::accepted(self.is_tcp, self.site);
+        Some((Detached::of_conn(conn, moving), peer))
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl Last {
+    /// Lets no further handshake begin, once, and waits for those under way, as far as they are of
+    /// this machine or a near one. Returns whether there may be a connection since.
+    pub(crate) async fn hold_back(&self) -> bool {
+        let is_new = !self.is_held_back.replace(true) && self.socket.hold_back();
+        if is_new {
+            sleep(HANDSHAKE).await;
+        }
+        is_new
+    }
+}
+
+/// How long a handshake under way is waited for.
+#[cfg(feature = "cluster")]
+const HANDSHAKE: Duration = Duration::from_millis(2);
 
 impl Accepts for TcpListener {
     type Socket = Acceptor;

@@ -146,6 +146,12 @@ impl TcpSocket {
         self.socket.set_reuse_port(reuse)
     }
 
+    /// Lets several sockets listen on one address, if the kernel spreads the connections over them.
+    #[cfg(feature = "cluster")]
+    pub(super) fn set_spread_port(&self) -> io::Result<()> {
+        self.socket.set_spread_port()
+    }
+
     /// Sets `SO_REUSEPORT`, by tokio's name of [`set_reuse_port`](Self::set_reuse_port).
     ///
     /// # Errors

@@ -1,0 +1,187 @@
+//! The part of a listener that one loop has.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use futures::Stream;
+
+use super::Member;
+use super::channel::Receiver;
+use super::listen::{Handed, Owner};
+use crate::net::{Last, TcpListener, TcpStream};
+use crate::sync::Mutex;
+use crate::task::CancellationToken;
+
+/// The connections that one loop of a cluster serves; [`Listeners::here`](super::Listeners::here)
+/// returns it.
+///
+/// After [`Cluster::shutdown`](super::Cluster::shutdown) it returns the connections that were handed
+/// over before, and then rests: [`accept`](Self::accept) does not complete any more. A server that
+/// waits for [`stopping`](super::stopping) ends then.
+pub struct Listener {
+    owner: Owner,
+    intake: Intake,
+    /// Whether it has returned what there was.
+    is_drained: Cell<bool>,
+}
+
+enum Intake {
+    /// Connections that loop 0 has accepted.
+    Handed(Mutex<Receiver<Handed>>),
+    Own(Own),
+    /// The listener is closed.
+    Nothing,
+}
+
+/// A listener of its own, by `Balance::ReusePort`.
+struct Own {
+    listener: RefCell<Option<Rc<TcpListener>>>,
+    /// The listener, when it is about to be closed.
+    last: RefCell<Option<Rc<Last>>>,
+    /// Cancelled when the listener is to be closed.
+    closing: CancellationToken,
+}
+
+impl Listener {
+    pub(super) fn handed(owner: Owner, receiver: Receiver<Handed>) -> Self {
+        Self {
+            owner,
+            intake: Intake::Handed(Mutex::new(receiver).named("listener of the cluster")),
+            is_drained: Cell::new(false),
+        }
+    }
+
+    pub(super) fn own(owner: Owner, listener: TcpListener, member: &Member) -> Self {
+        Self {
+            owner,
+            intake: Intake::Own(Own {
+                listener: RefCell::new(Some(Rc::new(listener))),
+                last: RefCell::default(),
+                closing: member.closing.clone(),
+            }),
+            is_drained: Cell::new(false),
+        }
+    }
+
+    pub(super) fn at_rest(owner: Owner) -> Self {
+        Self {
+            owner,
+            intake: Intake::Nothing,
+            is_drained: Cell::new(true),
+        }
+    }
+
+    /// Accepts a connection. It is registered with this loop, and was created by the line that
+    /// called [`listen`](super::listen()).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`TcpListener::accept`], of which one loop gets each, and any OS error of
+    /// registering the connection. The listener goes on after each, unless it cannot accept any
+    /// more: then each loop gets the error, once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no connection.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match &self.intake {
+            Intake::Handed(receiver) => {
+                // Only one of several who wait can be the receiver's.
+                let mut receiver = receiver.lock().await;
+                if let Some(handed) = receiver.recv().await {
+                    let (stream, peer) = handed?;
+                    return Ok((stream.attach()?, peer));
+                }
+            }
+            Intake::Own(own) => {
+                if let Some(accepted) = own.accept().await {
+                    return accepted;
+                }
+            }
+            Intake::Nothing => {}
+        }
+        self.end();
+        pending().await
+    }
+
+    /// Returns an endless stream of connections; see [`accept`](Self::accept).
+    pub fn incoming(&self) -> impl Stream<Item = io::Result<TcpStream>> {
+        futures::stream::unfold(self, async |listener| {
+            let accepted = listener.accept().await;
+            Some((accepted.map(|(stream, _)| stream), listener))
+        })
+    }
+
+    /// Returns the address that the listener is bound to.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.owner.hub.address
+    }
+
+    fn end(&self) {
+        if !self.is_drained.replace(true) {
+            self.owner.hub.end_of_listener();
+        }
+    }
+}
+
+impl Own {
+    /// Accepts a connection; `None` once the listener is closed.
+    async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
+        let listener = self.listener.borrow().clone();
+        if let Some(listener) = listener {
+            let mut accept = pin!(listener.accept());
+            let mut closing = pin!(self.closing.cancelled());
+            let accepted = poll_fn(|cx| {
+                if closing.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(None);
+                }
+                accept.as_mut().poll(cx).map(Some)
+            });
+            if let Some(accepted) = accepted.await {
+                return Some(accepted);
+            }
+        }
+        // The kernel resets what is left in the queue of a listener that is closed. Of several who
+        // accept, the last one owns the listener.
+        let listener = self.listener.take().and_then(Rc::into_inner);
+        if let Some(listener) = listener {
+            *self.last.borrow_mut() = Some(Rc::new(listener.into_last()));
+        }
+        loop {
+            let last = self.last.borrow().clone()?;
+            if let Some((stream, peer)) = last.accept() {
+                return Some(stream.attach().map(|stream| (stream, peer)));
+            }
+            if !last.hold_back().await {
+                self.last.take();
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Intake::Handed(receiver) = &mut self.intake {
+            let left = receiver.get_mut().close();
+            if !left.is_empty() {
+                self.owner.hub.take_back(left);
+            }
+        }
+        self.end();
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener")
+            .field("local", &self.local_addr())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,91 @@
+//! What must end before a loop of a cluster is drained: its accepted connections, and the tasks that
+//! were spawned from outside, which are its roots.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use super::core::Core;
+use super::current;
+use crate::executor::join::AbortHandle;
+use crate::sorted::SortedMap;
+use crate::task_info::Id;
+
+#[derive(Default)]
+pub(crate) struct Load {
+    /// The roots that have not ended, by number.
+    roots: RefCell<SortedMap<u64, AbortHandle>>,
+    next_root: Cell<u64>,
+    /// Wakes the future that waits until the loop is drained.
+    waiter: Cell<Option<Waker>>,
+}
+
+/// Counts a root until it is dropped, on its loop.
+pub(crate) struct Root {
+    number: u64,
+}
+
+impl Load {
+    /// Returns a number for a root, and the guard that its future owns.
+    pub(crate) fn new_root(&self) -> (u64, Root) {
+        let number = self.next_root.get();
+        self.next_root.set(number + 1);
+        (number, Root { number })
+    }
+
+    pub(crate) fn begin_root(&self, number: u64, task: AbortHandle) {
+        self.roots.borrow_mut().insert(number, task);
+    }
+
+    /// Returns the roots that have not ended, but for some.
+    pub(crate) fn roots(&self, but: &[Id]) -> Vec<AbortHandle> {
+        let roots = self.roots.borrow();
+        let roots = roots.iter().filter(|(_, root)| !but.contains(&root.id()));
+        roots.map(|(_, root)| root.clone()).collect()
+    }
+
+    fn notify(&self) {
+        if let Some(waiter) = self.waiter.take() {
+            waiter.wake();
+        }
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let ended = current::with(|core| {
+            let load = &core?.load;
+            let ended = load.roots.borrow_mut().remove(self.number);
+            load.notify();
+            ended
+        });
+        drop(ended);
+    }
+}
+
+impl Core {
+    pub(crate) fn note_accepted(&self) {
+        let connections = &self.executor.shared.connections;
+        let open = connections.load(Ordering::Relaxed) + 1;
+        connections.store(open, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_closed(&self) {
+        let connections = &self.executor.shared.connections;
+        let open = connections.load(Ordering::Relaxed) - 1;
+        connections.store(open, Ordering::Relaxed);
+        if open == 0 {
+            self.load.notify();
+        }
+    }
+
+    /// Waits until the roots have ended, but for some, and the accepted connections are closed.
+    pub(crate) fn poll_drained(&self, but: &[Id], cx: &Context<'_>) -> Poll<()> {
+        let open = self.executor.shared.connections.load(Ordering::Relaxed);
+        if open == 0 && self.load.roots(but).is_empty() {
+            return Poll::Ready(());
+        }
+        self.load.waiter.set(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+}
