@@ -9,7 +9,7 @@ use crate::metrics::Utilization;
 /// [`Listen::balance`](super::Listen::balance).
 ///
 /// With `LeastLag` and `RoundRobin` loop 0 accepts, and hands the connections over. While loop 0 is
-/// stuck in a callback, nobody accepts; `ReusePort` is the policy without that tie.
+/// stuck in a callback, no loop accepts; `ReusePort` is the policy without that tie.
 ///
 /// # Examples
 ///
@@ -42,7 +42,7 @@ pub enum Balance {
 /// How often the loops are looked at, at most.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The steps in which busy loops are told apart. Below one, the connections decide.
+/// The steps in which the activity of loops is compared. Below one, the connections decide.
 const STEPS: f64 = 100.0;
 
 /// Chooses loops, by a policy.

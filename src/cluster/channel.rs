@@ -5,6 +5,8 @@
 //! waits: the waker is taken out, so a second send finds none.
 // Rules C8, C9, C10, C11.
 
+mod error;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -17,6 +19,8 @@ use futures::stream::FusedStream;
 
 use crate::executor::budget;
 use crate::raw::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+
+pub use error::{SendError, TryRecvError, TrySendError};
 
 /// Creates a channel of this many messages, for loops and threads.
 ///
@@ -412,82 +416,6 @@ impl<T> Drop for Receiver<T> {
         drop((queue, receiver));
     }
 }
-
-/// The message of a [`Sender::send`] whose receiver is gone.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SendError<T>(
-    /// The message.
-    pub T,
-);
-
-/// Why [`Sender::try_send`] has not sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum TrySendError<T> {
-    /// The channel is full.
-    Full(T),
-    /// The receiver is gone.
-    Closed(T),
-}
-
-/// Why [`Receiver::try_recv`] returns no message.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum TryRecvError {
-    /// There is no message at this moment.
-    Empty,
-    /// All senders are gone.
-    Closed,
-}
-
-const CLOSED: &str = "the receiver of the channel is gone";
-
-/// Prints the text, for `unwrap`; the message need not be `Debug`.
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(CLOSED)
-    }
-}
-
-impl<T> std::error::Error for SendError<T> {}
-
-impl<T> fmt::Debug for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl<T> fmt::Display for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "the channel is full",
-            Self::Closed(_) => CLOSED,
-        })
-    }
-}
-
-impl<T> std::error::Error for TrySendError<T> {}
-
-impl fmt::Debug for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "the channel is empty",
-            Self::Closed => "all senders of the channel are gone",
-        })
-    }
-}
-
-impl std::error::Error for TryRecvError {}
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

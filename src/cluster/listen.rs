@@ -1,7 +1,7 @@
 //! Listeners of a cluster: loop 0 accepts, and hands the connections over.
 //!
 //! ```text
-//!   accept, on loop 0 ── a balancer chooses ──> a channel a listener ──> Listener::accept, elsewhere
+//!   accept, on loop 0 ── a balancer chooses ──> a channel ──> Listener::accept, on its loop
 //! ```
 // Rules C14, C17.
 

@@ -21,8 +21,8 @@ use crate::task::CancellationToken;
 /// The connections that one loop of a cluster serves; [`Listeners::here`](super::Listeners::here)
 /// returns it.
 ///
-/// After [`Cluster::shutdown`](super::Cluster::shutdown) it returns the connections that were handed
-/// over before, and then rests: [`accept`](Self::accept) does not complete any more. A server that
+/// After [`Cluster::shutdown`](super::Cluster::shutdown) it returns the connections that were
+/// handed over before, and then rests: [`accept`](Self::accept) does not complete any more. A server that
 /// waits for [`stopping`](super::stopping) ends then.
 pub struct Listener {
     owner: Owner,

@@ -1,9 +1,10 @@
 //! The end of a cluster that cuts nothing which ends in time.
 //!
-//! A task of loop 0 takes the steps: the acceptors hand over what is in the kernel's queue and close
-//! their listeners; the listeners of the loops return what was handed over; only then the loops are
-//! notified, since a server that is notified stops accepting. A loop is drained when its roots have
-//! ended and its accepted connections are closed. What is left at the limit is reported and cut.
+//! A task of loop 0 takes the steps: the acceptors hand over what is in the kernel's queue and
+//! close their listeners; the listeners of the loops return what was handed over; only then the
+//! loops are notified, since a server that is notified stops accepting. A loop is drained when its
+//! roots have ended and its accepted connections are closed. What is left at the limit is reported
+//! and cut.
 // Rule C18.
 
 use std::cell::Cell;
@@ -35,8 +36,8 @@ const NAME: &str = "cluster shutdown";
 
 /// Returns the token that is cancelled when the cluster shuts down, for the running loop.
 ///
-/// It is cancelled when the loop's [`Listener`](super::Listener)s have returned all connections that
-/// were accepted, so a server that ends with it cuts none.
+/// It is cancelled when the loop's [`Listener`](super::Listener)s have returned all connections
+/// that were accepted, so a server that ends with it cuts none.
 ///
 /// # Panics
 ///

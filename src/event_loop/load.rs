@@ -1,5 +1,5 @@
-//! What must end before a loop of a cluster is drained: its accepted connections, and the tasks that
-//! were spawned from outside, which are its roots.
+//! What must end before a loop of a cluster is drained: its accepted connections, and the tasks
+//! that were spawned from outside, which are its roots.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;

@@ -115,7 +115,7 @@ fn a_shutdown_under_load_cuts_no_request() {
 fn a_shutdown_with_a_listener_on_each_loop_cuts_few_requests() {
     let rounds = (0..10).map(|round| stop_under_load(Balance::ReusePort, round));
     let cut: usize = rounds.map(|(_, cut)| cut).sum();
-    // The kernel moves a handshake that is under way to another listener only if it is told to.
+    // The kernel moves a handshake that is under way to another listener by an option only.
     assert!(cut <= 10, "{cut} requests were cut");
 }
 

@@ -160,8 +160,8 @@ impl Acceptor<'_> {
         }
     }
 
-    /// Waits until a loop has room. Hands over what came back. Returns `false` if nobody waits for
-    /// connections any more.
+    /// Waits until a loop has room. Hands over what came back. Returns `false` if no listener waits
+    /// for connections any more.
     async fn wait_for_room(&mut self) -> bool {
         poll_fn(|cx| {
             loop {

@@ -120,8 +120,8 @@ impl TcpListener {
         socket.listen_on(handle, BACKLOG, site)
     }
 
-    /// Listens `count` times on the first address of the target that can be bound. Several listeners
-    /// share the port, and the kernel spreads the connections over them.
+    /// Listens `count` times on the first address of the target that can be bound. Several
+    /// listeners share the port, and the kernel spreads the connections over them.
     #[cfg(feature = "cluster")]
     pub(crate) fn bind_times(
         target: impl ToAddresses,
