@@ -22,8 +22,8 @@ use crate::task::CancellationToken;
 /// returns it.
 ///
 /// After [`Cluster::shutdown`](super::Cluster::shutdown) it returns the connections that were
-/// handed over before, and then rests: [`accept`](Self::accept) does not complete any more. A server that
-/// waits for [`stopping`](super::stopping) ends then.
+/// handed over before, and then rests: [`accept`](Self::accept) does not complete any more. A
+/// server that waits for [`stopping`](super::stopping) ends then.
 pub struct Listener {
     owner: Owner,
     intake: Intake,
