@@ -471,7 +471,8 @@ fn report_drained(index: usize, sender: Sender<usize>, site: Site) {
         let handle = LoopHandle::current();
         poll_fn(|cx| {
             let excused = member.excused.borrow().clone();
-            handle.core().poll_drained(&excused, cx)
+            let core = handle.core();
+            core.load.poll_drained(&core.executor.shared, &excused, cx)
         })
         .await;
         // There is room for one of each loop.

@@ -5,9 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use super::core::Core;
 use super::current;
 use crate::executor::join::AbortHandle;
+use crate::executor::shared::Shared;
 use crate::sorted::SortedMap;
 use crate::task_info::Id;
 
@@ -44,6 +44,28 @@ impl Load {
         roots.map(|(_, root)| root.clone()).collect()
     }
 
+    pub(crate) fn note_accepted(shared: &Shared) {
+        let open = shared.connections.load(Ordering::Relaxed) + 1;
+        shared.connections.store(open, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_closed(&self, shared: &Shared) {
+        let open = shared.connections.load(Ordering::Relaxed) - 1;
+        shared.connections.store(open, Ordering::Relaxed);
+        if open == 0 {
+            self.notify();
+        }
+    }
+
+    /// Waits until the roots have ended, but for some, and the accepted connections are closed.
+    pub(crate) fn poll_drained(&self, shared: &Shared, but: &[Id], cx: &Context<'_>) -> Poll<()> {
+        if shared.connections.load(Ordering::Relaxed) == 0 && self.roots(but).is_empty() {
+            return Poll::Ready(());
+        }
+        self.waiter.set(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+
     fn notify(&self) {
         if let Some(waiter) = self.waiter.take() {
             waiter.wake();
@@ -60,32 +82,5 @@ impl Drop for Root {
             ended
         });
         drop(ended);
-    }
-}
-
-impl Core {
-    pub(crate) fn note_accepted(&self) {
-        let connections = &self.executor.shared.connections;
-        let open = connections.load(Ordering::Relaxed) + 1;
-        connections.store(open, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_closed(&self) {
-        let connections = &self.executor.shared.connections;
-        let open = connections.load(Ordering::Relaxed) - 1;
-        connections.store(open, Ordering::Relaxed);
-        if open == 0 {
-            self.load.notify();
-        }
-    }
-
-    /// Waits until the roots have ended, but for some, and the accepted connections are closed.
-    pub(crate) fn poll_drained(&self, but: &[Id], cx: &Context<'_>) -> Poll<()> {
-        let open = self.executor.shared.connections.load(Ordering::Relaxed);
-        if open == 0 && self.load.roots(but).is_empty() {
-            return Poll::Ready(());
-        }
-        self.load.waiter.set(Some(cx.waker().clone()));
-        Poll::Pending
     }
 }

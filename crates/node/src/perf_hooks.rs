@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `performance.now()`, `timeOrigin` | [`performance::now`], [`performance::time_origin`] |
 //! | `performance.mark`, `measure` | [`performance::mark`], [`performance::measure`] |
-//! | `performance.getEntries()`, `…ByName()`, `…ByType()` | [`performance::get_entries`] and the others |
+//! | `performance.getEntries()`, `…ByName()`, `…ByType()` | [`performance::get_entries`] … |
 //! | `performance.clearMarks()`, `…Measures()` | [`performance::clear_marks`] and the others |
 //! | `performance.timerify(f)` | [`performance::timerify`] and the others |
 //! | `performance.eventLoopUtilization()` | [`performance::event_loop_utilization`] |

@@ -158,7 +158,7 @@ impl SourceState {
         self.role.set(role);
         #[cfg(feature = "cluster")]
         if role == Role::Accepted {
-            core.note_accepted();
+            crate::event_loop::load::Load::note_accepted(&core.executor.shared);
         }
         let _ = core;
     }
@@ -366,7 +366,7 @@ impl Owner for SourceState {
     fn stop_for_good(&self, core: &Core) {
         #[cfg(feature = "cluster")]
         if self.role.get() == Role::Accepted && !self.is_gone() {
-            core.note_closed();
+            core.load.note_closed(&core.executor.shared);
         }
         core.io.sources.remove(self);
         self.end_waits(core);

@@ -9,8 +9,8 @@ use super::performance::{EntryType, add, now};
 use crate::context::Node;
 use crate::promise::Promise;
 
-/// Returns a function that calls `f` and notifies the observers of [`EntryType::Function`] how long it
-/// took. JavaScript: `performance.timerify(f)`.
+/// Returns a function that calls `f` and reports how long it took to the observers of
+/// [`EntryType::Function`]. JavaScript: `performance.timerify(f)`.
 ///
 /// # Panics
 ///
@@ -81,8 +81,8 @@ pub fn timerify_into<A, R>(
     }
 }
 
-/// Returns a function that calls `f` and notifies the observers how long it took until its promise was
-/// settled; otherwise like [`timerify`], which JavaScript uses for these functions, too.
+/// Returns a function that calls `f` and reports to the observers how long it took until its
+/// promise was settled; otherwise like [`timerify`], which JavaScript uses for these functions, too.
 ///
 /// # Examples
 ///

@@ -115,7 +115,7 @@ impl TlsStream {
             // Bytes may arrive together with the end of the handshake.
             Ok(state) => self.has_plaintext.set(state.plaintext_bytes_to_read() > 0),
             Err(error) => {
-                // The alert names the reason to the peer. It is lost if the connection below is full.
+                // The alert names the reason to the peer. It is lost if what is below is full.
                 let written = session.write_tls(&mut Below(&*self.below, cx));
                 drop(written);
                 return Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, error)));
