@@ -82,7 +82,8 @@ pub fn timerify_into<A, R>(
 }
 
 /// Returns a function that calls `f` and reports to the observers how long it took until its
-/// promise was settled; otherwise like [`timerify`], which JavaScript uses for these functions, too.
+/// promise was settled; otherwise like [`timerify`], which JavaScript uses for these functions,
+/// too.
 ///
 /// # Examples
 ///
