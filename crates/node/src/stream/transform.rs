@@ -37,6 +37,10 @@ use phaseloop::task::next_tick;
 pub struct Transformed<R: 'static> {
     readable: Readable<R>,
     done: Box<dyn FnOnce(Result<(), Error>)>,
+    #[cfg_attr(
+        not(feature = "zlib"),
+        expect(dead_code, reason = "only `push_then` waits by it")
+    )]
     link: Rc<Link<R>>,
 }
 
