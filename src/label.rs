@@ -43,6 +43,7 @@ pub(crate) enum Role {
     Connected,
     /// It connects two processes that exchange messages.
     #[cfg(feature = "process")]
+    #[allow(dead_code, reason = "Windows has no channel to a child")]
     Channel,
     Stdin,
     Stdout,

@@ -161,6 +161,7 @@ impl<T: AsSource> Source<T> {
     /// call, such as a message that arrived with the previous one. It waits for the next poll phase
     /// if the budget is spent.
     #[cfg(feature = "process")]
+    #[allow(dead_code, reason = "Windows has no channel to a child")]
     pub(crate) async fn spend(&self) -> io::Result<()> {
         if budget::take() || self.core.handle.core().defer(&self.state, Direction::Read) {
             return Ok(());
