@@ -173,6 +173,7 @@ impl Builder {
 
     /// Sets how the loop waits in place of the kernel.
     #[cfg(feature = "tokio-rt")]
+    #[allow(dead_code, reason = "Windows has no tokio inside of the loop")]
     pub(crate) fn set_wait(mut self, make: MakeWait) -> Self {
         self.wait = Some(make);
         self
