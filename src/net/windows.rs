@@ -102,10 +102,8 @@ impl NamedPipeListener {
     }
 
     /// Accepts on behalf of the caller at `site`.
-    pub(crate) fn accept_at(
-        &self,
-        site: Site,
-    ) -> impl Future<Output = io::Result<NamedPipeStream>> {
+    #[doc(hidden)]
+    pub fn accept_at(&self, site: Site) -> impl Future<Output = io::Result<NamedPipeStream>> {
         Accept::new(self, site)
     }
 
@@ -202,7 +200,8 @@ impl NamedPipeStream {
     }
 
     /// Connects on behalf of the caller at `site`.
-    pub(crate) async fn connect_at(name: impl AsRef<Path>, site: Site) -> io::Result<Self> {
+    #[doc(hidden)]
+    pub async fn connect_at(name: impl AsRef<Path>, site: Site) -> io::Result<Self> {
         let handle = LoopHandle::current_for("net::windows::NamedPipeStream::connect", Some(site));
         let name = name.as_ref();
         loop {

@@ -248,6 +248,7 @@ impl Socket {
     }
 
     /// Creates the socket of an accepted connection.
+    #[allow(dead_code, reason = "only processes of Unix pass sockets")]
     pub(super) fn of(
         connection: Box<dyn Connection>,
         options: SocketOptions,
