@@ -6,11 +6,9 @@ mod options;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 
-#[cfg(unix)]
-use socket2::SockAddrStorage;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use socket2::SockRef;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+#[cfg(unix)]
+use socket2::{SockAddrStorage, SockRef};
 
 pub(crate) use options::{join_from, keepalive, leave_from, set_tos, tos};
 

@@ -48,9 +48,11 @@ pub(super) fn send(
         Some(libc::EAGAIN | libc::EINTR | libc::EBUSY) if sent > 0 => Ok(sent),
         // FreeBSD: a page was busy.
         Some(libc::EBUSY) => Err(io::ErrorKind::Interrupted.into()),
-        Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP | libc::ENOTSUP) => {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP) => {
             Err(io::ErrorKind::Unsupported.into())
         }
+        // A guard: on some of the systems it is the number of `EOPNOTSUPP`.
+        Some(number) if number == libc::ENOTSUP => Err(io::ErrorKind::Unsupported.into()),
         _ => Err(error),
     }
 }
