@@ -8,8 +8,11 @@ const LONGEST: f64 = i32::MAX as f64;
 /// A delay in milliseconds, converted from a number, a text or a [`Duration`].
 ///
 /// Every delay is accepted, as in Node. A delay that is not a number, or below one millisecond,
-/// becomes one millisecond. A delay above 2³¹ − 1 milliseconds becomes one millisecond too, with a
-/// warning. Fractions are cut off.
+/// becomes one millisecond, and so does a delay above 2³¹ − 1 milliseconds. Fractions are cut off.
+///
+/// A timer emits the [warnings](crate::process::on_warning) of Node: `TimeoutOverflowWarning` for
+/// each delay that is too long, `TimeoutNegativeWarning` for the first negative one of a program,
+/// and `TimeoutNaNWarning` for the first one that is not a number.
 ///
 /// # Examples
 ///
@@ -45,18 +48,64 @@ impl Delay {
         (self.asked != 0.0).then_some(self.millis)
     }
 
-    /// The text of the warning, if the delay was too long.
+    /// Returns what is wrong with the delay, if a timer has to warn about it.
     #[inline]
-    pub(super) fn warning(self) -> Option<String> {
-        (self.asked > LONGEST).then(|| self.too_long())
+    pub(super) fn fault(self) -> Option<Fault> {
+        match (0.0..=LONGEST).contains(&self.asked) {
+            true => None,
+            false => Some(self.known_fault()),
+        }
     }
 
     #[cold]
-    fn too_long(self) -> String {
-        format!(
-            "{} ms do not fit into a 32-bit signed integer; the timer waits for 1 ms",
-            self.asked
+    fn known_fault(self) -> Fault {
+        if self.asked.is_nan() {
+            Fault::NotANumber
+        } else if self.asked < 0.0 {
+            Fault::Negative
+        } else {
+            Fault::TooLong
+        }
+    }
+
+    /// Returns the name and the text of the warning about a fault.
+    #[cold]
+    pub(super) fn warning(self, fault: Fault) -> (&'static str, String) {
+        let (name, what) = match fault {
+            Fault::TooLong => (
+                "TimeoutOverflowWarning",
+                "does not fit into a 32-bit signed integer",
+            ),
+            Fault::Negative => ("TimeoutNegativeWarning", "is a negative number"),
+            Fault::NotANumber => ("TimeoutNaNWarning", "is not a number"),
+        };
+        let number = number_text(self.asked);
+        (
+            name,
+            format!("{number} {what}.\nTimeout duration was set to 1."),
         )
+    }
+}
+
+/// What is wrong with a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    TooLong,
+    Negative,
+    NotANumber,
+}
+
+/// Returns a number as JavaScript writes it.
+fn number_text(number: f64) -> String {
+    let size = number.abs();
+    if size.is_infinite() {
+        number.to_string().replace("inf", "Infinity")
+    } else if size >= 1e21 {
+        format!("{number:e}").replace('e', "e+")
+    } else if size < 1e-6 {
+        format!("{number:e}")
+    } else {
+        number.to_string()
     }
 }
 
@@ -100,11 +149,14 @@ impl From<u64> for Delay {
     }
 }
 
-/// Parses the text as a number. Any other text counts as not a number.
+/// Parses the text as a number; an empty text is zero. Any other text counts as not a number.
 impl From<&str> for Delay {
     #[inline]
     fn from(asked: &str) -> Self {
-        Self::from(asked.trim().parse().unwrap_or(f64::NAN))
+        match asked.trim() {
+            "" => Self::from(0),
+            text => Self::from(text.parse().unwrap_or(f64::NAN)),
+        }
     }
 }
 

@@ -44,5 +44,7 @@ pub use self::server::{
 };
 #[cfg(feature = "tls")]
 pub(crate) use self::socket::open_connection;
-pub use self::socket::{CONNECT, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with};
+pub use self::socket::{
+    CONNECT, KeepAliveOptions, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with,
+};
 pub(crate) use self::socket::{Consumer, ReadBuffer};

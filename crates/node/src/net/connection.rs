@@ -36,10 +36,10 @@ pub(crate) trait Connection {
     fn set_no_delay(&self, no_delay: bool) {
         let _ = no_delay;
     }
-    /// Sets whether the system probes an idle connection, and after which time. A failure is
-    /// ignored, as in Node.
-    fn set_keep_alive(&self, after: Option<Duration>) {
-        let _ = after;
+    /// Sets whether the system probes an idle connection, and how. A failure is ignored, as in
+    /// Node.
+    fn set_keep_alive(&self, probes: Option<Keepalive>) {
+        let _ = probes;
     }
     /// Makes the close a reset. Returns `false` if the connection is not TCP.
     fn resets_on_close(&self) -> bool {
@@ -168,8 +168,8 @@ impl Connection for TcpStream {
         let _ = self.set_nodelay(no_delay);
     }
 
-    fn set_keep_alive(&self, after: Option<Duration>) {
-        let _ = self.set_keepalive(after.map(Keepalive::after));
+    fn set_keep_alive(&self, probes: Option<Keepalive>) {
+        let _ = self.set_keepalive(probes);
     }
 
     fn resets_on_close(&self) -> bool {

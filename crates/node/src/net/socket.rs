@@ -19,12 +19,12 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
-use std::time::Duration;
 
 use self::hold::Hold;
 #[cfg(feature = "tls")]
 pub(crate) use self::opening::open as open_connection;
-pub use self::options::SocketOptions;
+use self::options::KeepAlive;
+pub use self::options::{KeepAliveOptions, SocketOptions};
 use self::reading::Reading;
 pub(crate) use self::reading::{Consumer, ReadBuffer};
 use super::address::Address;
@@ -174,8 +174,8 @@ struct Inner {
     resets: Cell<bool>,
     /// Whether small writes leave at once.
     no_delay: Cell<bool>,
-    /// The idle time after which the system probes the connection.
-    keep_alive: Cell<Option<Duration>>,
+    /// How the system probes the connection.
+    keep_alive: Cell<KeepAlive>,
     addresses: Cell<(Option<SocketAddr>, Option<SocketAddr>)>,
     /// The timer of `set_timeout`, and its delay.
     idle: RefCell<Option<Timeout>>,
@@ -358,8 +358,9 @@ impl Inner {
         if self.no_delay.get() {
             connection.set_no_delay(true);
         }
-        if self.keep_alive.get().is_some() {
-            connection.set_keep_alive(self.keep_alive.get());
+        let probes = self.keep_alive.get().probes();
+        if probes.is_some() {
+            connection.set_keep_alive(probes);
         }
         self.addresses.set(connection.addresses());
         self.slot.put(connection);

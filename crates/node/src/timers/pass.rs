@@ -2,12 +2,15 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
+use std::mem;
 use std::rc::{Rc, Weak};
 
 use super::lists::{ItemKey, ListKey, Lists};
 use super::timeout::{Callback, Kind, Life, Repeated, Step, Timeout, TimeoutId, TimeoutState};
 use crate::async_hooks::Capture;
 use crate::context::Node;
+use crate::delay::{Delay, Fault};
+use crate::process;
 use crate::site::Site;
 use phaseloop::Keeper;
 use phaseloop::extension::Origin;
@@ -32,6 +35,8 @@ pub(crate) struct TimerLists {
     next_id: Cell<u64>,
     /// The context of the callback that runs, if it has any.
     running: RefCell<Option<Rc<Capture>>>,
+    /// Whether a negative delay, and one that is no number, were warned about.
+    warned: Cell<(bool, bool)>,
 }
 
 /// Returns the cached time of the loop in milliseconds, rounded down.
@@ -54,6 +59,23 @@ impl TimerLists {
             by_id: RefCell::default(),
             next_id: Cell::new(1),
             running: RefCell::default(),
+            warned: Cell::default(),
+        }
+    }
+
+    /// Emits the warning about the delay of a timer, if it is due.
+    #[cold]
+    pub(super) fn warn(&self, delay: Delay, fault: Fault) {
+        let (mut negative, mut no_number) = self.warned.get();
+        let was_given = match fault {
+            Fault::TooLong => false,
+            Fault::Negative => mem::replace(&mut negative, true),
+            Fault::NotANumber => mem::replace(&mut no_number, true),
+        };
+        self.warned.set((negative, no_number));
+        if !was_given {
+            let (name, text) = delay.warning(fault);
+            process::emit_warning(name, text);
         }
     }
 

@@ -233,10 +233,10 @@ impl TimeoutState {
 impl Timeout {
     #[track_caller]
     pub(super) fn start(callback: Callback, kind: Kind, delay: Delay, site: Site) -> Self {
-        if let Some(text) = delay.warning() {
-            process::emit_warning("TimeoutOverflowWarning", text);
-        }
         let node = Node::current();
+        if let Some(fault) = delay.fault() {
+            node.timers.warn(delay, fault);
+        }
         let duration = delay.as_millis();
         let Some(core) = node.core() else {
             let state = TimeoutState::new(&node, ItemKey::NOWHERE, site);

@@ -17,6 +17,7 @@ use super::{ClientContext, ServerContext};
 use crate::error::Error;
 use crate::net::Connection;
 use phaseloop::Close;
+use phaseloop::net::Keepalive;
 
 /// How many bytes are encrypted at a time: one record.
 const RECORD: usize = 16 * 1024;
@@ -212,6 +213,10 @@ impl Connection for TlsStream {
 
     fn set_no_delay(&self, no_delay: bool) {
         self.below.set_no_delay(no_delay);
+    }
+
+    fn set_keep_alive(&self, probes: Option<Keepalive>) {
+        self.below.set_keep_alive(probes);
     }
 
     fn close(self: Box<Self>) -> Close {

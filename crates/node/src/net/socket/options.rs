@@ -10,6 +10,7 @@ use crate::events::{Emitter, ListenerId};
 use crate::reason::throw;
 use crate::stream::{Duplex, FINISH, ReadableBuilder, WritableBuilder};
 use crate::string_decoder::Encoding;
+use phaseloop::net::Keepalive;
 
 /// Options of a socket. JavaScript: `{ allowHalfOpen: true, highWaterMark: 4096 }`.
 ///
@@ -66,14 +67,52 @@ impl Socket {
         self
     }
 
-    /// Sets whether the system probes the peer when the connection is idle, and after which time,
-    /// in whole seconds. A time below one second is the usual one of the system, two hours. It has
-    /// no effect on a local socket. JavaScript: `socket.setKeepAlive(enable, initialDelay)`.
+    /// Sets whether the system probes the peer when the connection is idle, and after which time;
+    /// see [`set_keep_alive_with`](Self::set_keep_alive_with). JavaScript:
+    /// `socket.setKeepAlive(enable, initialDelay)`.
     pub fn set_keep_alive(&self, enable: bool, initial_delay: impl Into<Delay>) -> &Self {
-        let after = enable.then(|| keep_alive_after(initial_delay.into()));
-        self.inner.keep_alive.set(after);
-        if let Some(connection) = &*self.inner.slot.borrow() {
-            connection.set_keep_alive(after);
+        self.set_keep_alive_with(KeepAliveOptions {
+            enable,
+            initial_delay: Some(initial_delay.into()),
+            ..KeepAliveOptions::default()
+        })
+    }
+
+    /// Sets whether the system probes the peer when the connection is idle, and how. It has no
+    /// effect on a local socket. JavaScript:
+    /// `socket.setKeepAlive({ enable, initialDelay, interval, count })`.
+    ///
+    /// If a time is below one second, or the count is zero, the probes are switched on with the
+    /// settings that the connection has: those of an earlier call, or the usual ones of the system.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{net, run};
+    ///
+    /// run(async {
+    ///     let socket = net::Socket::new();
+    ///     socket.set_keep_alive_with(net::KeepAliveOptions {
+    ///         enable: true,
+    ///         initial_delay: Some(60_000.into()),
+    ///         interval: Some(5_000.into()),
+    ///         count: Some(3),
+    ///     });
+    /// });
+    /// ```
+    pub fn set_keep_alive_with(&self, options: KeepAliveOptions) -> &Self {
+        let slot = self.inner.slot.borrow();
+        let known = match &*slot {
+            Some(_) => self.inner.keep_alive.get(),
+            None => KeepAlive::default(),
+        };
+        let set = KeepAlive {
+            is_on: options.enable,
+            how: options.probes().unwrap_or(known.how),
+        };
+        self.inner.keep_alive.set(set);
+        if let Some(connection) = &*slot {
+            connection.set_keep_alive(set.probes());
         }
         self
     }
@@ -260,13 +299,119 @@ impl Socket {
 
 impl_ref!(Socket, "socket");
 
-/// The idle time that systems probe a connection after.
-const USUAL_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
+/// Options of [`Socket::set_keep_alive_with`]. JavaScript:
+/// `{ enable: true, initialDelay: 60000, interval: 5000, count: 3 }`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::net::KeepAliveOptions;
+///
+/// assert!(!KeepAliveOptions::default().enable);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeepAliveOptions {
+    /// Whether the system probes the peer.
+    pub enable: bool,
+    /// The idle time before the first probe, in whole seconds. Without it, the settings of the
+    /// connection stay as they are.
+    pub initial_delay: Option<Delay>,
+    /// The time between two probes, in whole seconds. The default is one second.
+    pub interval: Option<Delay>,
+    /// The number of unanswered probes after which the connection is closed. The default is ten.
+    pub count: Option<u32>,
+}
 
-/// Returns the idle time for a delay of Node.
-pub(in crate::net) fn keep_alive_after(delay: Delay) -> Duration {
-    match u64::from(delay.as_millis()) / 1000 {
-        0 => USUAL_IDLE,
-        seconds => Duration::from_secs(seconds),
+impl KeepAliveOptions {
+    /// Returns the settings, if the system takes them.
+    fn probes(self) -> Option<Keepalive> {
+        let whole = |delay: Delay| match u64::from(delay.as_millis()) / 1000 {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        };
+        let mut probes = Keepalive::after(whole(self.initial_delay?)?);
+        if let Some(interval) = self.interval {
+            probes = probes.interval(whole(interval)?);
+        }
+        match self.count {
+            Some(0) => None,
+            Some(count) => Some(probes.retries(count)),
+            None => Some(probes),
+        }
+    }
+}
+
+/// The probes of a connection.
+#[derive(Clone, Copy)]
+pub(super) struct KeepAlive {
+    is_on: bool,
+    /// The settings that the connection has, also while the probes are off.
+    how: Keepalive,
+}
+
+impl KeepAlive {
+    /// Returns the settings, if the probes are on.
+    pub(super) fn probes(self) -> Option<Keepalive> {
+        self.is_on.then_some(self.how)
+    }
+}
+
+/// The usual settings of Linux.
+impl Default for KeepAlive {
+    fn default() -> Self {
+        let how = Keepalive::after(Duration::from_secs(2 * 60 * 60));
+        Self {
+            is_on: false,
+            how: how.interval(Duration::from_secs(75)).retries(9),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{KeepAliveOptions, Socket, SocketOptions};
+    use phaseloop::net::TcpStream;
+    use std::net;
+    use std::panic::Location;
+
+    // N159: what reaches the system. The same values were read from a connection of Node 26.10.
+    #[test]
+    fn n159_the_interval_and_the_count_of_probes_reach_the_system() {
+        let exit = crate::run(async {
+            let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let stream = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let twin = socket2::Socket::from(stream.try_clone().unwrap());
+            let connection = Box::new(TcpStream::from_std(stream).unwrap());
+            let options = SocketOptions::default();
+            let socket = Socket::accepted(connection, options, None, Location::caller());
+            let set = |initial_delay: Option<u32>, interval: Option<u32>, count| {
+                socket.set_keep_alive_with(KeepAliveOptions {
+                    enable: true,
+                    initial_delay: initial_delay.map(Into::into),
+                    interval: interval.map(Into::into),
+                    count,
+                });
+                assert!(twin.keepalive().unwrap());
+                let (idle, interval) = (twin.tcp_keepalive_time(), twin.tcp_keepalive_interval());
+                let seconds = (idle.unwrap().as_secs(), interval.unwrap().as_secs());
+                (seconds.0, seconds.1, twin.tcp_keepalive_retries().unwrap())
+            };
+            assert_eq!(set(None, None, None), (7200, 75, 9));
+            assert_eq!(set(Some(5000), Some(10_999), Some(9)), (5, 10, 9));
+            assert_eq!(set(Some(6000), None, None), (6, 1, 10));
+            assert_eq!(set(Some(7000), Some(3000), None), (7, 3, 10));
+            // Refused: the settings stay.
+            assert_eq!(set(Some(9000), Some(999), Some(4)), (7, 3, 10));
+            assert_eq!(set(Some(9000), Some(2000), Some(0)), (7, 3, 10));
+            assert_eq!(set(Some(999), Some(2000), Some(5)), (7, 3, 10));
+            // The system refuses the idle time, the interval, the count, one after the other.
+            assert_eq!(set(Some(40_000_000), Some(2000), Some(5)), (7, 3, 10));
+            assert_eq!(set(Some(8000), Some(40_000_000), Some(5)), (8, 3, 10));
+            assert_eq!(set(Some(9000), Some(2000), Some(128)), (9, 2, 10));
+            socket.set_keep_alive(false, 5000);
+            assert!(!twin.keepalive().unwrap());
+            socket.destroy(None);
+        });
+        assert_eq!(exit.code(), 0);
     }
 }

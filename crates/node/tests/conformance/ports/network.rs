@@ -1,4 +1,4 @@
-//! 860–863: options of sockets, servers and datagram sockets.
+//! 860–863, 911: options of sockets, servers and datagram sockets.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,6 +6,8 @@ use std::rc::Rc;
 
 use phaseloop_node::dgram::{self, SocketOptions};
 use phaseloop_node::events::{ERROR, once};
+#[cfg(target_os = "linux")]
+use phaseloop_node::net::KeepAliveOptions;
 use phaseloop_node::net::{
     self, BlockList, CONNECT, ConnectOptions, DROP, LISTENING, ListenOptions, LookedUp, Lookup,
     Server, Socket,
@@ -23,6 +25,8 @@ super::ports! {
     Real "862-block-list" => block_list,
     #[cfg(target_os = "linux")]
     Real "863-dgram-options" => dgram_options,
+    #[cfg(target_os = "linux")]
+    Real "911-net-keep-alive" => net_keep_alive,
 }
 
 async fn listening(server: &Server, address: (&str, u16), options: ListenOptions) -> u16 {
@@ -390,4 +394,99 @@ async fn dgram_options() {
         controller.abort();
         log("aborted");
     });
+}
+
+/// Returns the seconds until the first probe of an idle connection, from the table of the system.
+#[cfg(target_os = "linux")]
+fn probe(socket: &Socket) -> String {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let ends = |field: &str, address: Option<SocketAddr>| {
+        field.ends_with(&format!(":{:04X}", address.unwrap().port()))
+    };
+    for line in table.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if ends(fields[1], socket.local_address()) && ends(fields[2], socket.remote_address()) {
+            let (kind, ticks) = fields[5].split_once(':').unwrap();
+            let ticks = u64::from_str_radix(ticks, 16).unwrap();
+            return match kind {
+                "02" => (ticks.div_ceil(10_000) * 100).to_string(),
+                _ => "none".to_owned(),
+            };
+        }
+    }
+    panic!("the table has no line for {socket:?}");
+}
+
+#[cfg(target_os = "linux")]
+async fn net_keep_alive() {
+    let server = net::create_server(|s| s.resume());
+    let port = listening(&server, ("127.0.0.1", 0), ListenOptions::default()).await;
+    let options = |initial_delay: u32, interval: u32, count| KeepAliveOptions {
+        enable: true,
+        initial_delay: Some(initial_delay.into()),
+        interval: Some(interval.into()),
+        count,
+    };
+    let connected = async |before: &dyn Fn(&Socket)| {
+        let s = Socket::new();
+        before(&s);
+        s.connect(("127.0.0.1", port));
+        once(&s, CONNECT).await.unwrap();
+        s
+    };
+    let s = connected(&|_| ()).await;
+    let report = |token: &str, same: &Socket| log(format!("{token} {} true", probe(same)));
+    let off = KeepAliveOptions::default();
+    let on = KeepAliveOptions {
+        enable: true,
+        ..off
+    };
+    log(probe(&s));
+    report("true", s.set_keep_alive_with(on));
+    report(
+        "true,300000,10000,9",
+        s.set_keep_alive_with(options(300_000, 10_000, Some(9))),
+    );
+    report("true,400000", s.set_keep_alive(true, 400_000));
+    report(
+        "true,500000,500",
+        s.set_keep_alive_with(options(500_000, 500, None)),
+    );
+    report(
+        "true,600000,2000,0",
+        s.set_keep_alive_with(options(600_000, 2000, Some(0))),
+    );
+    report("true,999", s.set_keep_alive(true, 999));
+    report("true,40000000", s.set_keep_alive(true, 40_000_000));
+    report("false", s.set_keep_alive_with(off));
+    report("true,999", s.set_keep_alive(true, 999));
+    report(
+        "true,700000,3000",
+        s.set_keep_alive_with(options(700_000, 3000, None)),
+    );
+    report(
+        r#"{"enable":true,"initialDelay":800000,"interval":3000,"count":4}"#,
+        s.set_keep_alive_with(options(800_000, 3000, Some(4))),
+    );
+    report(
+        r#"{"enable":true,"initialDelay":900000}"#,
+        s.set_keep_alive(true, 900_000),
+    );
+    report(
+        r#"{"enable":false,"initialDelay":900000}"#,
+        s.set_keep_alive(false, 900_000),
+    );
+    s.destroy(None);
+    let before: [&dyn Fn(&Socket); 4] = [
+        &|s| _ = s.set_keep_alive_with(options(300_000, 2000, Some(3))),
+        &|s| _ = s.set_keep_alive(true, 300_000).set_keep_alive(true, 500),
+        &|s| _ = s.set_keep_alive(true, 300_000).set_keep_alive_with(off),
+        &|s| _ = s.set_keep_alive_with(options(300_000, 0, None)),
+    ];
+    for set in before {
+        let s = connected(set).await;
+        log(format!("before {}", probe(&s)));
+        s.destroy(None);
+    }
+    server.close();
 }

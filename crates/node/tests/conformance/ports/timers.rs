@@ -1,11 +1,13 @@
-//! 030–060: timers.
+//! 030–060, 910: timers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use phaseloop_node::worker_threads::Worker;
 use phaseloop_node::{
-    Promise, Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id, next_tick,
-    process, queue_microtask, set_immediate, set_interval, set_timeout, set_timeout_mut,
+    Delay, Promise, Timeout, TimeoutId, clear_interval, clear_timeout, clear_timeout_by_id,
+    next_tick, process, queue_microtask, set_immediate, set_interval, set_timeout, set_timeout_mut,
+    sleep,
 };
 
 use crate::support::{block, log, say};
@@ -42,6 +44,7 @@ super::ports! {
     Virtual "058-clear-by-number" => clear_by_number,
     Virtual "059-timeout-in-immediate" => timeout_in_immediate,
     Virtual "060-immediate-in-timer" => immediate_in_timer,
+    Real "910-timeout-warnings" => timeout_warnings,
 }
 
 fn after(ms: u32, token: &'static str) -> Timeout {
@@ -411,4 +414,50 @@ async fn immediate_in_timer() {
         set_immediate(say("i"));
         block(20);
     });
+}
+
+async fn timeout_warnings() {
+    process::on_warning(|warning| log(warning.to_string().replace('\n', " / ")));
+    let fine: [Delay; 7] = [
+        0.into(),
+        (-0.0).into(),
+        0.5.into(),
+        1.into(),
+        "".into(),
+        " 7 ".into(),
+        i32::MAX.into(),
+    ];
+    for delay in fine {
+        clear_timeout(&set_timeout(delay, || ()));
+    }
+    for delay in [-7.5, -1.0, f64::NEG_INFINITY] {
+        set_timeout(delay, || ());
+    }
+    set_timeout("soon", || ());
+    set_timeout(f64::NAN, || ());
+    for delay in [
+        2_147_483_648.0,
+        2_147_483_648.5,
+        1e21,
+        1.5e300,
+        f64::INFINITY,
+    ] {
+        set_timeout(delay, || ());
+    }
+    clear_interval(&set_interval(-3, |_| ()));
+    clear_interval(&set_interval(1_u64 << 40, |_| ()));
+    sleep(1_u64 << 41).await.unwrap();
+    sleep(-4).await.unwrap();
+    let worker = Worker::<(), String>::new(|parent_port| async move {
+        process::on_warning(move |warning| {
+            let text = warning.text().replace('\n', " / ");
+            parent_port.post_message(text);
+        });
+        set_timeout(-1e-7, || ());
+        set_timeout(-2, || ());
+        set_timeout("late", || ());
+    });
+    worker
+        .unwrap()
+        .on_message(|text| log(format!("worker: {text}")));
 }
