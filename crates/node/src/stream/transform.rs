@@ -269,6 +269,14 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         let (writes, mut transform) = (link.clone(), self.transform);
         let write = Box::new(move |chunk, done| writes.transform(&mut transform, chunk, done));
         let (ends, flush, finishes_first) = (link.clone(), self.flush, self.finishes_first);
+        if finishes_first {
+            // More output that waits holds the link, which holds it.
+            let destroyed = link.clone();
+            readable = readable.destroy(move |error, done| {
+                drop(destroyed.waiting.take());
+                done.pass(error);
+            });
+        }
         let mut writable =
             WritableBuilder::new(self.write_mode, write).end(move |done| match finishes_first {
                 true => {

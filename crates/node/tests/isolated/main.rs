@@ -22,3 +22,4 @@ mod stderr;
 mod system_memory;
 mod uncaught;
 mod variables;
+mod zlib_memory;
