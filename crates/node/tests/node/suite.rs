@@ -1,5 +1,5 @@
-//! Behaviours that Node's own tests (`test/parallel`) check: a sample of 60 that a seed has chosen;
-//! `tests/NODE.md` has the list.
+//! Behaviours that Node's own tests (`test/parallel`) check. The files are of a sample that a seed
+//! has chosen; `tests/NODE.md` has the list.
 
 use crate::util::trace::{Trace, paused};
 
