@@ -11,6 +11,7 @@
 )]
 
 mod hook;
+mod memory;
 mod value;
 
 use std::cell::{Cell, RefCell};
@@ -27,6 +28,7 @@ use rquickjs::{Context, Ctx, Function, Persistent, Runtime, Value, qjs};
 use slab::Slab;
 
 use self::hook::Hook;
+use self::memory::Limited;
 pub(crate) use self::value::Val;
 use crate::data::Data;
 use crate::error::{self, Error};
@@ -83,8 +85,11 @@ impl Inner {
     /// Creates an engine without a prelude.
     pub(crate) fn new(limits: Limits, data: Data) -> Result<Rc<Self>, Error> {
         let failed = |error: rquickjs::Error| Error::plain("Error", &error.to_string());
-        let runtime = Runtime::new().map_err(failed)?;
-        runtime.set_memory_limit(limits.memory);
+        let runtime = match limits.memory {
+            0 => Runtime::new(),
+            limit => Runtime::new_with_alloc(Limited::new(limit)),
+        };
+        let runtime = runtime.map_err(failed)?;
         runtime.set_max_stack_size(limits.stack);
         let context = Context::full(&runtime).map_err(failed)?;
         let deadline = Rc::new(Cell::new(None::<Instant>));
@@ -190,6 +195,12 @@ impl Inner {
     /// Collects garbage.
     pub(crate) fn collect(&self) {
         self.runtime.run_gc();
+    }
+
+    /// Returns the bytes that the engine has allocated, and those of them that its values use.
+    pub(crate) fn heap(&self) -> (i64, i64) {
+        let usage = self.runtime.memory_usage();
+        (usage.malloc_size, usage.memory_used_size)
     }
 
     /// Returns the number of values that Rust keeps.

@@ -172,6 +172,23 @@ fn memory_and_stack_are_limited_and_the_engine_goes_on() {
     assert_eq!(exit.code(), 0);
 }
 
+// J19: whatever was refused last, there is room for the error.
+#[test]
+fn a_full_heap_always_has_room_for_its_error() {
+    let exit = phaseloop_node::run(async {
+        for size in 0..8 {
+            let limit = (2 << 20) + 56 * size;
+            let engine = Engine::builder().memory_limit(limit).build().unwrap();
+            let source =
+                format!("(() => {{ let all = null; for (;;) all = [all, {{ n: {size} }}]; }})()");
+            let error = engine.run("full.js", &source).unwrap_err();
+            assert!(error.is_out_of_memory(), "{limit}: {error}");
+            assert!(engine.run("after.js", "1").is_ok());
+        }
+    });
+    assert_eq!(exit.code(), 0);
+}
+
 // J16: a panic of a function is uncaught, and JavaScript does not see it.
 #[test]
 fn a_panic_of_a_function_leaves_the_engine_usable() {
