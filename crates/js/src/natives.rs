@@ -1,6 +1,7 @@
 //! The functions of Rust that the prelude calls.
 
 mod files;
+mod os;
 mod process;
 mod system;
 mod timers;
@@ -8,7 +9,14 @@ mod timers;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 4] = [files::TABLE, process::TABLE, system::TABLE, timers::TABLE];
+const TABLES: [&[(&str, Native)]; 6] = [
+    files::TABLE,
+    os::TABLE,
+    os::UNIX,
+    process::TABLE,
+    system::TABLE,
+    timers::TABLE,
+];
 
 /// The files of the prelude, by module.
 const BUILTINS: &[(&str, &str)] = &[
@@ -46,25 +54,21 @@ pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
     }
     natives.set("builtin", &scope.native("builtin", builtin)?)?;
     natives.set("allowed", &scope.native("allowed", allowed)?)?;
-    for (key, text) in [
-        (
-            "platform",
-            if cfg!(target_os = "macos") {
-                "darwin"
-            } else {
-                std::env::consts::OS
-            },
-        ),
-        (
-            "arch",
-            if cfg!(target_arch = "x86_64") {
-                "x64"
-            } else {
-                std::env::consts::ARCH
-            },
-        ),
-        ("version", env!("CARGO_PKG_VERSION")),
-    ] {
+    // Node's names.
+    let platform = match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        name => name,
+    };
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "x86" => "ia32",
+        "aarch64" => "arm64",
+        name => name,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    system::start();
+    for (key, text) in [("platform", platform), ("arch", arch), ("version", version)] {
         natives.set(key, &scope.string(text)?)?;
     }
     let base = scope.eval("phaseloop:base", include_str!("prelude/base.js"), 1)?;

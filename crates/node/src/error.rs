@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-pub(super) use self::system::code_of;
 use self::system::{Place, Request, head_of_file, syscall_of, text_of_file, text_of_socket};
+pub(super) use self::system::{code_of, text_of};
 use super::site::Site;
 use phaseloop::{OsError, os_error};
 

@@ -101,3 +101,9 @@ pub fn on_settled<T: Clone + 'static>(
 pub fn node_error(reason: &Reason) -> Option<&super::Error> {
     reason.node_error()
 }
+
+/// Returns Node's text for the code of a system error, such as `ENOENT`.
+#[must_use]
+pub fn text_of(code: &str) -> Option<&'static str> {
+    super::error::text_of(code)
+}

@@ -1,11 +1,11 @@
 //! Files: what modules are read by, and the part of `fs` that is bound.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use phaseloop_node::fs as node;
-use phaseloop_node::{Error, Reason};
+use phaseloop_node::{Error, Reason, host};
 
 use super::{arg, number, text};
 use crate::engine::{Fault, Native, Res, Scope, Val};
@@ -17,8 +17,11 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("exists", exists),
     ("realPath", real_path),
     ("readText", read_text),
+    ("readBytes", read_bytes),
     ("makeTemporary", make_temporary),
-    ("removeAll", remove_all),
+    ("isFolder", is_folder),
+    ("remove", remove),
+    ("isTerminal", is_terminal),
     ("makeFolder", make_folder),
     ("unlink", unlink),
     ("readFile", read_file),
@@ -39,34 +42,60 @@ fn path<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, PathBuf> {
 }
 
 fn failed(scope: &Scope<'_>, error: io::Error, syscall: &str, path: &Path) -> Fault {
+    let is_folder = error.kind() == io::ErrorKind::IsADirectory;
     let node = Error::from(error);
     let thrown = error::of_node(scope, &node).and_then(|value| {
         let code = node.code().unwrap_or("EIO");
-        let why = node.message();
-        let message = format!("{code}: {why}, {syscall} '{}'", path.display());
+        let why = host::text_of(code).unwrap_or(node.message());
+        // A folder can be opened; to read it fails, without a path as in Node.
+        let (syscall, place) = match is_folder && syscall == "open" {
+            true => ("read", String::new()),
+            false => (syscall, format!(" '{}'", path.display())),
+        };
+        let message = format!("{code}: {why}, {syscall}{place}");
         value.set("message", &scope.string(&message)?)?;
         value.set("syscall", &scope.string(syscall)?)?;
-        value.set("path", &scope.string(&path.to_string_lossy())?)?;
+        if !place.is_empty() {
+            value.set("path", &scope.string(&path.to_string_lossy())?)?;
+        }
         Ok(scope.throw(value))
     });
     thrown.unwrap_or_else(|fault| fault)
 }
 
+/// Returns the bytes of an argument: those of a view, or of a text in UTF-8.
+fn data<'js>(scope: &Scope<'js>, args: &[Val<'js>], index: usize) -> Res<'js, Vec<u8>> {
+    let data = arg(scope, args, index);
+    match data.to_bytes() {
+        Some(bytes) => Ok(bytes),
+        None => Ok(data.to_text()?.into_bytes()),
+    }
+}
+
 fn write<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let (fd, text) = (number(scope, args, 0), text(scope, args, 1)?);
+    let (fd, bytes) = (number(scope, args, 0), data(scope, args, 1)?);
     let mut console = scope.inner.data.console.borrow_mut();
     if let Some(console) = &mut *console {
-        console.write(fd == 2.0, &text);
+        console.write(fd == 2.0, &String::from_utf8_lossy(&bytes));
     } else {
         // A reader that has gone away ends nothing.
         let _ = match fd {
-            2.0 => io::stderr().write_all(text.as_bytes()),
+            2.0 => io::stderr().write_all(&bytes),
             _ => io::stdout()
-                .write_all(text.as_bytes())
+                .write_all(&bytes)
                 .and_then(|()| io::stdout().flush()),
         };
     }
-    Ok(scope.number(text.len() as f64))
+    Ok(scope.number(bytes.len() as f64))
+}
+
+fn is_terminal<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let has_console = scope.inner.data.console.borrow().is_some();
+    let is_terminal = match number(scope, args, 0) {
+        2.0 => io::stderr().is_terminal(),
+        _ => io::stdout().is_terminal(),
+    };
+    Ok(scope.boolean(!has_console && is_terminal))
 }
 
 fn is_file<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
@@ -93,13 +122,25 @@ fn read_text<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     }
 }
 
+fn read_bytes<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let path = path(scope, args)?;
+    match fs::read(&path) {
+        Ok(bytes) => scope.bytes(&bytes),
+        Err(error) => Err(failed(scope, error, "open", &path)),
+    }
+}
+
 fn make_temporary<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let prefix = path(scope, args)?;
+    let mut builder = fs::DirBuilder::new();
+    // As `mkdtemp`: for its owner alone.
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let mut seed = std::process::id() as usize ^ std::ptr::from_ref(scope) as usize;
     loop {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let name = format!("{}{:06x}", prefix.display(), (seed >> 20) & 0xff_ffff);
-        match fs::create_dir(&name) {
+        match builder.create(&name) {
             Ok(()) => return scope.string(&name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(scope, error, "mkdtemp", Path::new(&name))),
@@ -107,18 +148,25 @@ fn make_temporary<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     }
 }
 
-fn remove_all<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+/// Returns whether a path is a folder, without following a link.
+fn is_folder<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let path = path(scope, args)?;
-    let is_folder = path.is_dir();
-    let removed = match is_folder {
+    match fs::symlink_metadata(&path) {
+        Ok(found) => Ok(scope.boolean(found.is_dir())),
+        Err(error) => Err(failed(scope, error, "lstat", &path)),
+    }
+}
+
+/// Removes a file, or a folder and all in it.
+fn remove<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let path = path(scope, args)?;
+    let removed = match arg(scope, args, 1).is_truthy() {
         true => fs::remove_dir_all(&path),
         false => fs::remove_file(&path),
     };
     match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(failed(scope, error, "rm", &path))
-        }
-        _ => Ok(scope.undefined()),
+        Ok(()) => Ok(scope.undefined()),
+        Err(error) => Err(failed(scope, error, "rm", &path)),
     }
 }
 
@@ -157,25 +205,15 @@ fn unlink<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 }
 
 fn read_file<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let is_text = arg(scope, args, 2).is_truthy();
-    let done = callback(
-        scope,
-        &arg(scope, args, 1),
-        move |scope, bytes: Vec<u8>| match is_text {
-            true => scope.string(&String::from_utf8_lossy(&bytes)),
-            false => scope.bytes(&bytes),
-        },
-    );
+    let done = callback(scope, &arg(scope, args, 1), |scope, bytes: Vec<u8>| {
+        scope.bytes(&bytes)
+    });
     node::read_file(path(scope, args)?, done);
     Ok(scope.undefined())
 }
 
 fn write_file<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let data = arg(scope, args, 2);
-    let bytes = match data.to_bytes() {
-        Some(bytes) => bytes,
-        None => data.to_text()?.into_bytes(),
-    };
+    let bytes = data(scope, args, 2)?;
     let done = callback(scope, &arg(scope, args, 1), |scope, ()| {
         Ok(scope.undefined())
     });

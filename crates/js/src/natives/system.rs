@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use phaseloop_node::string_decoder::Encoding;
+
 use super::{arg, text};
 use crate::engine::{Native, Res, Scope, Val};
 
@@ -10,22 +12,21 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("uptime", uptime),
     ("cwd", cwd),
     ("chdir", chdir),
-    ("memory", memory),
+    ("execPath", exec_path),
     ("pid", pid),
     ("argv", argv),
     ("env", env),
     ("activeResources", active),
     ("encode", encode),
     ("decode", decode),
+    ("isEncoding", is_encoding),
     ("compile", compile),
     ("rustModule", rust_module),
     ("promiseState", promise_state),
-    ("tmpdir", tmpdir),
-    ("hostname", hostname),
 ];
 
-/// The start of the first program of the process.
-fn start() -> Instant {
+/// The start of the first engine of the process.
+pub(super) fn start() -> Instant {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     *START.get_or_init(Instant::now)
 }
@@ -51,10 +52,11 @@ fn chdir<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     }
 }
 
-fn memory<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split(' ').nth(1).and_then(|it| it.parse().ok());
-    Ok(scope.number(pages.unwrap_or(0.0) * 4096.0))
+fn exec_path<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    match std::env::current_exe() {
+        Ok(path) => scope.string(&path.to_string_lossy()),
+        Err(_) => Ok(scope.undefined()),
+    }
 }
 
 fn pid<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
@@ -99,7 +101,15 @@ fn encode<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 
 fn decode<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let bytes = arg(scope, args, 0).to_bytes().unwrap_or_default();
-    scope.string(&String::from_utf8_lossy(&bytes))
+    let name = text(scope, args, 1)?;
+    match name.parse::<Encoding>() {
+        Ok(encoding) => scope.string(&encoding.decode(&bytes)),
+        Err(error) => Err(scope.throw_reason(&error.into())),
+    }
+}
+
+fn is_encoding<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    Ok(scope.boolean(text(scope, args, 0)?.parse::<Encoding>().is_ok()))
 }
 
 /// Compiles a file as the body of a function. The first line is left as it is: the head of the
@@ -127,14 +137,4 @@ fn rust_module<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 fn promise_state<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let (state, result) = arg(scope, args, 0).promise_state(scope);
     scope.array(&[scope.string(state)?, result])
-}
-
-fn tmpdir<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
-    let folder = std::env::temp_dir();
-    scope.string(folder.to_string_lossy().trim_end_matches('/'))
-}
-
-fn hostname<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    scope.string(name.trim())
 }

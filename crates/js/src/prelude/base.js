@@ -22,6 +22,18 @@
     return error;
   };
   internal.coded = coded;
+  // What Node has and this crate does not.
+  internal.notImplemented = (what) => coded(Error, 'ERR_METHOD_NOT_IMPLEMENTED', `${what} is not implemented`);
+  internal.systemError = (code, what, info) => {
+    const { syscall, path } = info;
+    const error = coded(Error, code, `${what}: ${syscall} returned ${info.code} (${info.message})${path === undefined ? '' : ` ${path}`}`);
+    hide(error, 'name', 'SystemError');
+    error.info = info;
+    error.errno = info.errno;
+    error.syscall = syscall;
+    if (path !== undefined) error.path = path;
+    return error;
+  };
   const abortError = (reason, message = 'The operation was aborted') => {
     const error = new Error(message, reason === undefined ? undefined : { cause: reason });
     error.name = 'AbortError';
@@ -90,6 +102,12 @@
     if (signal !== undefined && (signal === null || typeof signal !== 'object' || !('aborted' in signal))) {
       throw invalidType(name, 'AbortSignal', signal);
     }
+  };
+  // A text, or the bytes of a view.
+  internal.dataOf = (data, name) => {
+    if (typeof data === 'string') return data;
+    if (!ArrayBuffer.isView(data)) throw invalidType(name, ['string', 'Buffer', 'TypedArray', 'DataView'], data);
+    return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   };
   internal.keysOf = ownKeys;
 

@@ -131,41 +131,41 @@
   process.uptime = () => natives.uptime();
   process.cwd = () => natives.cwd();
   process.chdir = (path) => natives.chdir(String(path));
-  process.memoryUsage = () => ({ rss: natives.memory(), heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 });
-  process.memoryUsage.rss = () => natives.memory();
-  process.title = 'phaseloop';
+  if (natives.memory) {
+    process.memoryUsage = () => {
+      const [heapTotal, heapUsed] = natives.heap();
+      return { rss: natives.memory(), heapTotal, heapUsed };
+    };
+    process.memoryUsage.rss = () => natives.memory();
+  }
+  // The version of Node whose behaviour is followed.
   process.version = 'v26.10.0';
   process.versions = { node: '26.10.0', phaseloop: natives.version };
   process.release = { name: 'node' };
-  process.features = {};
-  process.config = { variables: {} };
   process.execArgv = [];
   process.pid = natives.pid();
   process.platform = natives.platform;
   process.arch = natives.arch;
   process.argv = natives.argv();
-  process.execPath = process.argv[0];
+  process.execPath = natives.execPath();
   process.argv0 = process.argv[0];
   process.env = natives.env();
   process.getActiveResourcesInfo = () => natives.activeResources();
 
-  const output = (fd) => ({
-    fd,
-    isTTY: false,
-    writable: true,
-    write(chunk, encoding, callback) {
-      natives.write(fd, typeof chunk === 'string' ? chunk : internal.text(chunk));
+  const output = (fd) => {
+    const stream = Object.create(EventEmitter.prototype);
+    EventEmitter.call(stream);
+    stream.fd = fd;
+    stream.writable = true;
+    if (natives.isTerminal(fd)) stream.isTTY = true;
+    stream.write = (chunk, encoding, callback) => {
+      natives.write(fd, internal.dataOf(chunk, 'chunk'));
       const f = typeof encoding === 'function' ? encoding : callback;
       if (f) process.nextTick(f);
       return true;
-    },
-    on() { return this; },
-    once() { return this; },
-    emit() { return false; },
-    removeListener() { return this; },
-    end() {},
-    columns: 80,
-  });
+    };
+    return stream;
+  };
   const lazy = (name, make) => {
     let value;
     Object.defineProperty(process, name, { get: () => (value ??= make()), set: (other) => { value = other; }, enumerable: true, configurable: true });

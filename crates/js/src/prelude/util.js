@@ -323,10 +323,20 @@
     encode(text = '') { return natives.encode(`${text}`); }
   }
   class TextDecoder {
-    constructor(encoding = 'utf-8') { this.encoding = encoding; }
-    decode(bytes) { return bytes === undefined ? '' : natives.decode(bytes).replace(/^\uFEFF/, ''); }
+    constructor(encoding = 'utf-8', options = undefined) {
+      if (!/^\s*(unicode-1-1-utf-8|utf-?8)\s*$/i.test(encoding)) {
+        throw internal.coded(RangeError, 'ERR_ENCODING_NOT_SUPPORTED', `The "${encoding}" encoding is not supported`);
+      }
+      if (options?.fatal || options?.ignoreBOM) throw internal.notImplemented('An option of TextDecoder');
+      this.encoding = 'utf-8';
+    }
+    decode(bytes, options) {
+      if (options?.stream) throw internal.notImplemented('TextDecoder.decode() of a stream');
+      if (bytes === undefined) return '';
+      const view = ArrayBuffer.isView(bytes) ? internal.dataOf(bytes, 'input') : bytes;
+      return natives.decode(view, 'utf8').replace(/^\uFEFF/, '');
+    }
   }
-  internal.text = (bytes) => natives.decode(bytes);
   const aborted = (signal, resource) => {
     internal.needSignal(signal, 'signal');
     if (signal === undefined) return Promise.reject(invalidType('signal', 'AbortSignal', signal));

@@ -61,7 +61,7 @@ fn code_of_kind(kind: io::ErrorKind) -> Option<&'static str> {
 }
 
 /// Returns Node's text for a code.
-pub(super) fn text_of(code: &str) -> Option<&'static str> {
+pub(crate) fn text_of(code: &str) -> Option<&'static str> {
     Some(match code {
         "E2BIG" => "argument list too long",
         "EACCES" => "permission denied",

@@ -1,0 +1,128 @@
+//! Facts of the machine and of this process.
+//!
+//! Where the platform does not know a fact, its function is not bound, and JavaScript has none.
+
+use crate::engine::{Native, Res, Scope, Val};
+
+pub(super) const TABLE: &[(&str, Native)] = &[
+    ("tmpdir", tmpdir),
+    ("availableParallelism", available_parallelism),
+    ("heap", heap),
+];
+
+fn tmpdir<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    let folder = std::env::temp_dir();
+    let text = folder.to_string_lossy();
+    let short = text.strip_suffix('/').filter(|short| !short.is_empty());
+    scope.string(short.unwrap_or(&text))
+}
+
+fn available_parallelism<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    match std::thread::available_parallelism() {
+        Ok(threads) => Ok(scope.number(threads.get() as f64)),
+        Err(error) => Err(scope.throw_reason(&error.into())),
+    }
+}
+
+/// Returns the bytes that the engine has allocated, and those of them that its values use.
+fn heap<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    let (total, used) = scope.inner.heap();
+    scope.array(&[scope.number(total as f64), scope.number(used as f64)])
+}
+
+#[cfg(not(unix))]
+pub(super) const UNIX: &[(&str, Native)] = &[];
+
+#[cfg(unix)]
+pub(super) use self::unix::TABLE as UNIX;
+
+#[cfg(unix)]
+mod unix {
+    use std::io;
+    use std::time::Duration;
+
+    use phaseloop::os;
+    use phaseloop_node::{Error, host};
+
+    use super::super::number;
+    use crate::engine::{Native, Res, Scope, Val};
+    use crate::error;
+
+    pub(in super::super) const TABLE: &[(&str, Native)] = &[
+        ("memory", memory),
+        ("hostname", hostname),
+        ("homedir", homedir),
+        ("systemName", system_name),
+        ("cpus", cpus),
+        ("priority", priority),
+        ("setPriority", set_priority),
+    ];
+
+    fn known<'js, T>(scope: &Scope<'js>, result: io::Result<T>) -> Res<'js, T> {
+        result.map_err(|error| {
+            let error = Error::from(error);
+            let thrown = error::of_node(scope, &error).and_then(|value| {
+                if let Some(text) = error.code().and_then(host::text_of) {
+                    value.set("message", &scope.string(text)?)?;
+                }
+                Ok(scope.throw(value))
+            });
+            thrown.unwrap_or_else(|fault| fault)
+        })
+    }
+
+    fn memory<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        Ok(scope.number(known(scope, os::resident_memory())? as f64))
+    }
+
+    fn hostname<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        scope.string(&os::hostname().to_string_lossy())
+    }
+
+    fn homedir<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        scope.string(&known(scope, os::home_dir())?.to_string_lossy())
+    }
+
+    fn system_name<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        scope.string(&os::system_name().system)
+    }
+
+    fn cpus<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let millis = |time: Duration| scope.number(time.as_millis() as f64);
+        let cpus = known(scope, os::cpus())?.into_iter().map(|cpu| {
+            let (made, times) = (scope.object()?, scope.object()?);
+            for (key, time) in [
+                ("user", cpu.times.user),
+                ("nice", cpu.times.nice),
+                ("sys", cpu.times.system),
+                ("idle", cpu.times.idle),
+                ("irq", cpu.times.irq),
+            ] {
+                times.set(key, &millis(time))?;
+            }
+            made.set("model", &scope.string(&cpu.model)?)?;
+            // Node, too, has 0 where the kernel reports no speed.
+            made.set("speed", &scope.number(f64::from(cpu.speed.unwrap_or(0))))?;
+            made.set("times", &times)?;
+            Ok(made)
+        });
+        let cpus: Res<'js, Vec<_>> = cpus.collect();
+        scope.array(&cpus?)
+    }
+
+    /// Returns the process of an argument; `None` for 0, this one.
+    fn process<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Option<u32> {
+        Some(number(scope, args, 0) as u32).filter(|id| *id != 0)
+    }
+
+    fn priority<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+        let priority = known(scope, os::priority(process(scope, args)))?;
+        Ok(scope.number(f64::from(priority)))
+    }
+
+    fn set_priority<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+        let value = number(scope, args, 1) as i32;
+        known(scope, os::set_priority(process(scope, args), value))?;
+        Ok(scope.undefined())
+    }
+}
