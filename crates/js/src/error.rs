@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
+use phaseloop_node::process::Origin;
 use phaseloop_node::{Error as NodeError, Reason, host};
 
 use crate::api::Value;
@@ -157,7 +158,9 @@ const TIMEOUT: &str = "Script execution timed out";
 
 /// Leaves out the frames of the prelude and of the engine.
 fn own_frames(stack: &str) -> String {
-    let is_own = |line: &&str| !line.contains("phaseloop:") && !line.contains("(native)");
+    let is_frame = |line: &str| line.trim_start().starts_with("at ");
+    let is_foreign = |line: &str| line.contains("phaseloop:") || line.contains("(native)");
+    let is_own = |line: &&str| !(is_frame(line) && is_foreign(line));
     let lines: Vec<_> = stack.lines().filter(is_own).collect();
     lines.join("\n")
 }
@@ -214,6 +217,20 @@ pub(crate) fn of_reason(reason: &Reason) -> Option<&Error> {
     rejection
         .map(|rejection| &rejection.0.error)
         .or_else(|| reason.downcast_ref())
+}
+
+/// Returns what is printed of an uncaught error of JavaScript.
+pub(crate) fn described(reason: &Reason, origin: Origin) -> Option<String> {
+    let error = of_reason(reason)?;
+    let is_rejection = origin == Origin::UnhandledRejection;
+    let text = error.held().and_then(|held| {
+        let text = held.engine()?.try_run(|scope| {
+            let args = [held.get(scope)?, scope.boolean(is_rejection)];
+            scope.internal("described", &args)?.to_text()
+        });
+        text.ok()
+    });
+    Some(text.unwrap_or_else(|| error.to_string()))
 }
 
 /// Returns whether no `catch` of JavaScript may see the error.

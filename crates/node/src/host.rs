@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::context::Node;
+use super::process::Origin;
 use super::promise::Promise;
 use super::reason::{Reason, Thrown};
 use super::rejections::Rejection as State;
@@ -100,6 +101,16 @@ pub fn on_settled<T: Clone + 'static>(
 #[must_use]
 pub fn node_error(reason: &Reason) -> Option<&super::Error> {
     reason.node_error()
+}
+
+/// Sets what describes the engine's errors on the current loop. An uncaught one is printed as `f`
+/// returns it. `None` is for errors that are not the engine's.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+pub fn describe_with(f: fn(&Reason, Origin) -> Option<String>) {
+    Node::current().process.describe.set(Some(f));
 }
 
 /// Returns Node's text for the code of a system error, such as `ENOENT`.

@@ -35,6 +35,9 @@ use phaseloop::extension::Payload;
 use phaseloop::extension::frame::{Frame, carry};
 use phaseloop::extension::stderr;
 
+/// Returns the text of an uncaught error, if it is one of the engine.
+pub(super) type Describe = fn(&Reason, Origin) -> Option<String>;
+
 /// The listeners of the program, and the state of its exit.
 #[derive(Default)]
 pub(super) struct ProcessState {
@@ -52,6 +55,9 @@ pub(super) struct ProcessState {
     is_exiting: Cell<bool>,
     /// The origin of an uncaught error that no listener has handled.
     uncaught_origin: Cell<Option<Origin>>,
+    /// What describes the errors of an engine, and what it made of the one that ends the program.
+    pub(super) describe: Cell<Option<Describe>>,
+    description: Cell<Option<String>>,
     /// The line that made the promise whose rejection is being reported.
     rejected: Cell<Option<Site>>,
     /// Whether a listener for uncaught errors has panicked.
@@ -333,6 +339,10 @@ impl Node {
         process.is_listener_at_fault.set(false);
         if !was_handled {
             process.uncaught_origin.set(Some(origin));
+            // Now: the engine ends with the program.
+            process
+                .description
+                .set(process.described(&uncaught.0, origin));
             uncaught.0.raise();
         }
         // One more turn of the loop is certain: Node's `setImmediate(noop)` in its handler (N78).
@@ -391,6 +401,7 @@ impl Node {
         self.process.is_exiting.set(false);
         self.process.exit_code.set(None);
         self.process.uncaught_origin.set(None);
+        self.process.description.set(None);
         self.process.is_listener_at_fault.set(false);
         core.begin_program();
         self.contain_panics();
@@ -453,6 +464,15 @@ impl ProcessState {
     }
 
     /// Returns the origin of the error that ends the program.
+    pub(super) fn described(&self, reason: &Reason, origin: Origin) -> Option<String> {
+        self.describe.get()?(reason, origin)
+    }
+
+    /// Takes the engine's text of the error that has ended the program.
+    pub(super) fn take_description(&self) -> Option<String> {
+        self.description.take()
+    }
+
     pub(super) fn uncaught_origin(&self) -> Origin {
         self.uncaught_origin
             .get()

@@ -259,6 +259,11 @@ impl Thrown {
         }
     }
 
+    /// Returns the reason; `None` on another thread.
+    pub(super) fn reason(&mut self) -> Option<&Reason> {
+        self.reason.get_mut().map(|reason| &*reason)
+    }
+
     /// Returns the error and its causes, as Node prints them: one line each.
     pub(super) fn describe(&mut self) -> String {
         match self.reason.get_mut() {

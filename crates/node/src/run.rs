@@ -197,8 +197,14 @@ fn fail(core: &Loop, node: &Node) -> i32 {
 /// Prints the error that has ended the program, and its origin. The panic hook has already printed
 /// panics.
 fn report(node: &Node, payload: &mut Payload) {
-    let text = payload.downcast_mut::<Thrown>().map(Thrown::describe);
-    match (node.process.uncaught_origin(), text) {
+    let origin = node.process.uncaught_origin();
+    let mut thrown = payload.downcast_mut::<Thrown>();
+    let described = || node.process.described(thrown.as_mut()?.reason()?, origin);
+    if let Some(text) = node.process.take_description().or_else(described) {
+        stderr::print(format_args!("{text}"));
+        return;
+    }
+    match (origin, thrown.map(Thrown::describe)) {
         (Origin::UnhandledRejection, Some(text)) => {
             let line = line_of("of the promise at", node.process.rejected());
             stderr::print(format_args!("phaseloop: unhandled rejection: {text}{line}"));

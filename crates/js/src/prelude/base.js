@@ -53,10 +53,19 @@
     }
     return error;
   };
-  internal.unhandledRejection = (value) =>
-    coded(class extends Error { get name() { return 'UnhandledPromiseRejection'; } }, 'ERR_UNHANDLED_REJECTION',
+  internal.unhandledRejection = (value) => {
+    const error = coded(class extends Error { get name() { return 'UnhandledPromiseRejection'; } }, 'ERR_UNHANDLED_REJECTION',
       'This error originated either by throwing inside of an async function without a catch block, or by rejecting a ' +
       `promise which was not handled with .catch(). The promise rejected with the reason "${internal.shown(value)}".`);
+    hide(error, 'stack', `${error.name}: ${error.message}`);
+    return error;
+  };
+  // What is printed of an uncaught error.
+  internal.described = (value, isRejection) => {
+    const error = isRejection && !(value instanceof Error) ? internal.unhandledRejection(value) : value;
+    const isObject = error !== null && (typeof error === 'object' || typeof error === 'function');
+    return isObject ? internal.builtin('util').inspect(error) : String(error);
+  };
   internal.shown = (value) => {
     if (typeof value === 'object' && value !== null) return '#<Object>';
     return typeof value === 'symbol' ? value.toString() : String(value);

@@ -69,7 +69,7 @@
     if (level - s.currentDepth < s.compact && output === entries) {
       const start = output.length + indent + open.length + prefix.length + 10;
       const total = output.reduce((sum, text) => sum + text.length, output.length + start);
-      if (total <= s.breakLength && !output.some((text) => text.includes('\n'))) {
+      if (total <= s.breakLength && !prefix.includes('\n') && !output.some((text) => text.includes('\n'))) {
         return `${prefix}${open} ${output.join(', ')} ${close}`;
       }
     }
@@ -181,10 +181,8 @@
     } else if (value instanceof RegExp) base = RegExp.prototype.toString.call(value);
     else if (value instanceof Date) base = Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
     else if (value instanceof Error) {
-      base = errorText(value);
-      if (level > 0 || s.depth < 0) {
-        // The stack is part of the text at any depth.
-      }
+      // The stack is part of the text at any depth.
+      base = errorText(value).replaceAll('\n', `\n${' '.repeat(indent)}`);
       keys = keys.filter((key) => key !== 'stack' && key !== 'message');
       const cause = Object.getOwnPropertyDescriptor(value, 'cause');
       if (cause && !cause.enumerable) keys.push('cause');
@@ -213,8 +211,7 @@
       for (const key of named) {
         entries.push(key === 'cause' || key === 'errors' ? property(value, key, s, level, indent).replace(/^(\w+)/, base === '' ? '$1' : '[$1]') : property(value, key, s, level, indent));
       }
-      let start = base === '' ? prefix : `${base} `;
-      if (base !== '' && start.includes('\n') && entries.length) start = `${base} `;
+      const start = base === '' ? prefix : `${base} `;
       const at = s.circular.get(value);
       const mark = at === undefined ? '' : `<ref *${at}> `;
       return join(entries, `${mark}${start}`, braces, s, level, indent, isList);
@@ -223,7 +220,10 @@
   const errorText = (error) => {
     const name = error.name ?? 'Error';
     const head = error.message ? `${name}: ${error.message}` : `${name}`;
-    const stack = typeof error.stack === 'string' ? error.stack.replace(/\n$/, '') : '';
+    // Frames of the prelude and of the engine are left out.
+    const stack = typeof error.stack === 'string'
+      ? error.stack.replace(/\n$/, '').split('\n').filter((line) => !/^\s*at .*(phaseloop:|\(native\))/.test(line)).join('\n')
+      : '';
     if (stack === '') return `[${head}]`;
     return stack.startsWith(head) || stack.startsWith(name) ? stack : `${head}\n${stack}`;
   };
