@@ -62,7 +62,9 @@ fn work(module: &mut Module) {
 fn run(mixture: usize) -> String {
     let lines = Lines::default();
     let output = lines.clone();
-    let exit = phaseloop_node::run(async move {
+    // On the paused clock: a loaded machine would let the timer pass the immediate, as on Node.
+    let paused = phaseloop::Builder::new().start_paused(true).build();
+    let exit = phaseloop_node::run_on(&mut paused.unwrap(), async move {
         let console = output.clone();
         let engine = Engine::builder()
             .root(folder())
