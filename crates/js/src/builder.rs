@@ -48,7 +48,7 @@ impl Files {
 
 /// Receives what `console` and the standard streams write.
 pub trait Console: 'static {
-    /// Writes a text; `is_error` for standard error.
+    /// Writes a text; `is_error` for standard error. Bytes that are no UTF-8 arrive as U+FFFD.
     fn write(&mut self, is_error: bool, text: &str);
 }
 
@@ -106,7 +106,8 @@ impl Builder {
     }
 
     /// Sets the most bytes of the heap. A script that needs more gets `InternalError: out of
-    /// memory`, which it may catch. Without it there is no limit.
+    /// memory`, which it may catch; 64 KiB beyond the limit are kept for the error. Without it there
+    /// is no limit.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.limits.memory = bytes;

@@ -1,7 +1,7 @@
 //! The memory limit.
 //!
 //! QuickJS has a limit of its own. But where it refuses the last few bytes, none are left for the
-//! error, and the engine throws `null` instead. Here, what is refused opens a reserve for the error.
+//! error, and the engine throws `null` instead. Here, a refusal opens a reserve for the error.
 
 use rquickjs::allocator::{Allocator, RustAllocator};
 
