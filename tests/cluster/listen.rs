@@ -12,26 +12,15 @@ use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::TcpStream;
 use phaseloop::{Handle, LoopHandle, spawn};
 
+use crate::serve_each;
 use crate::util::panics::panic_of;
 
 /// Serves until the cluster stops: each connection gets the index of its loop, and stays open.
 fn serve(listeners: Listeners) -> cluster::Each<()> {
-    cluster::current().each(move |index| {
-        let listener = listeners.here();
-        async move {
-            let serve = async {
-                loop {
-                    let (mut stream, _) = listener.accept().await.unwrap();
-                    spawn(async move {
-                        stream.write_all(&[index as u8]).await.unwrap();
-                        // Until the peer closes it.
-                        let _ = stream.read(&mut [0]).await;
-                    })
-                    .detach();
-                }
-            };
-            cluster::stopping().run_until_cancelled(serve).await;
-        }
+    serve_each(&listeners, async |index, mut stream| {
+        stream.write_all(&[index as u8]).await.unwrap();
+        // Until the peer closes it.
+        let _ = stream.read(&mut [0]).await;
     })
 }
 

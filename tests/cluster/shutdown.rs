@@ -13,25 +13,14 @@ use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::TcpStream;
 use phaseloop::{LoopHandle, spawn, time};
 
+use crate::serve_each;
+
 /// Answers each connection with what it sends, until the cluster stops.
 fn echo(listeners: &Listeners) -> Each<()> {
-    let listeners = listeners.clone();
-    cluster::current().each(move |_| {
-        let listener = listeners.here();
-        async move {
-            let serve = async {
-                loop {
-                    let (mut stream, _) = listener.accept().await.unwrap();
-                    spawn(async move {
-                        let mut request = [0; 4];
-                        if stream.read_exact(&mut request).await.is_ok() {
-                            let _ = stream.write_all(&request).await;
-                        }
-                    })
-                    .detach();
-                }
-            };
-            cluster::stopping().run_until_cancelled(serve).await;
+    serve_each(listeners, async |_, mut stream| {
+        let mut request = [0; 4];
+        if stream.read_exact(&mut request).await.is_ok() {
+            let _ = stream.write_all(&request).await;
         }
     })
 }
@@ -259,7 +248,7 @@ fn a_server_that_does_not_accept_is_notified_all_the_same() {
         assert!(stopped.took >= Duration::from_millis(30), "{stopped}");
         assert!(waits.await[0].is_ok());
         drop(listener);
-        // Nobody serves it any more.
+        // No loop serves it any more.
         assert!(!matches!(client.read(&mut [0]).await, Ok(1..)));
     });
 }
