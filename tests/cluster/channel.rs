@@ -69,7 +69,11 @@ fn a_burst_is_one_wake() {
     for n in 0..10 {
         sender.try_send(n).unwrap();
     }
-    assert_eq!(count.0.load(Ordering::SeqCst), 0, "nobody waits");
+    assert_eq!(
+        count.0.load(Ordering::SeqCst),
+        0,
+        "the receiver does not wait"
+    );
     for n in 0..10 {
         assert_eq!(receiver.poll_recv(&mut cx), Poll::Ready(Some(n)));
     }
@@ -163,7 +167,7 @@ fn a_send_to_a_receiver_that_is_gone_returns_the_message() {
     drop(receiver);
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
     let Poll::Ready(Err(error)) = waits.as_mut().poll(&mut cx) else {
-        panic!("it waits for nobody");
+        panic!("the message has no receiver");
     };
     assert_eq!(error.0, "second");
     assert!(sender.is_closed());

@@ -1,4 +1,4 @@
-//! `wrk` as the client: a load generator that nobody here has written.
+//! `wrk` as the client: a load generator that is not a part of the suite.
 
 use std::error::Error;
 use std::net::SocketAddr;

@@ -64,7 +64,7 @@ impl Progress {
     }
 }
 
-/// Whether somebody looks at a terminal.
+/// Whether the output is a terminal.
 pub(crate) fn is_shown() -> bool {
     io::stderr().is_terminal()
 }
