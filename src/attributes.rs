@@ -140,6 +140,22 @@ where
     T::passed()
 }
 
+/// Runs `program` as a test of several loops under `seeds` seeds.
+///
+/// # Panics
+///
+/// If a run fails; see [`shuffle::explore`](crate::shuffle::explore).
+#[cfg(all(feature = "cluster", feature = "test-util"))]
+#[track_caller]
+pub fn explore_loops<F, T: Outcome>(loops: usize, seeds: u64, program: impl Fn() -> F) -> T
+where
+    F: Future<Output = T>,
+{
+    let explore = crate::shuffle::Explore::new().seeds(seeds).loops(loops);
+    explore.run(|| async { program().await.check() });
+    T::passed()
+}
+
 #[track_caller]
 fn build(builder: Builder) -> EventLoop {
     match builder.build() {

@@ -47,6 +47,9 @@ pub enum Kind {
     Exit,
     /// When caught signals are delivered: now; in a later turn.
     Caught,
+    /// Which loop of several that can go on takes the next turn: the next one, by index; the one
+    /// after it …
+    Loop,
 }
 
 /// The numbers of bytes that a read or write is cut to.
@@ -54,7 +57,7 @@ pub(crate) const NIBBLES: [usize; 4] = [1, 2, 7, 64];
 
 impl Kind {
     /// Every kind, in the order of declaration.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Delay,
         Self::Event,
         Self::Late,
@@ -70,6 +73,7 @@ impl Kind {
         Self::Loss,
         Self::Exit,
         Self::Caught,
+        Self::Loop,
     ];
 
     fn name(self) -> &'static str {
@@ -89,6 +93,7 @@ impl Kind {
             Self::Loss => "loss",
             Self::Exit => "exit",
             Self::Caught => "caught",
+            Self::Loop => "loop",
         }
     }
 
@@ -117,7 +122,8 @@ impl Kind {
             (Self::Loss, _) => "arrives twice",
             (Self::Wake, 0) => "no task",
             (Self::Wake, n) => return format!("task {n} of those that wait"),
-            (Self::Event | Self::Job | Self::Arrival, n) => {
+            (Self::Loop, 0) => "the next one",
+            (Self::Event | Self::Job | Self::Arrival | Self::Loop, n) => {
                 return format!("number {} of those left", n + 1);
             }
         };
@@ -131,7 +137,8 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a question is about. The numbers count per loop, in the order of the first question.
+/// What a question is about. The numbers of sources and jobs count in the order of the first
+/// question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Who {
@@ -139,6 +146,8 @@ pub enum Who {
     Source(u32),
     /// A job of the thread pool.
     Job(u32),
+    /// A loop of several, by index.
+    Loop(u32),
 }
 
 impl fmt::Display for Who {
@@ -146,6 +155,7 @@ impl fmt::Display for Who {
         match self {
             Self::Source(number) => write!(f, "source{number}"),
             Self::Job(number) => write!(f, "job{number}"),
+            Self::Loop(index) => write!(f, "loop{index}"),
         }
     }
 }
@@ -339,10 +349,13 @@ fn parse(text: &str) -> Option<Pick> {
 }
 
 fn parse_who(text: &str) -> Option<Who> {
+    let who = |number: &str, who: fn(u32) -> Who| Some(who(number.parse().ok()?));
     if let Some(number) = text.strip_prefix("source") {
-        Some(Who::Source(number.parse().ok()?))
+        who(number, Who::Source)
+    } else if let Some(number) = text.strip_prefix("job") {
+        who(number, Who::Job)
     } else {
-        Some(Who::Job(text.strip_prefix("job")?.parse().ok()?))
+        who(text.strip_prefix("loop")?, Who::Loop)
     }
 }
 
@@ -353,7 +366,12 @@ mod tests {
     #[test]
     fn every_pick_survives_its_text() {
         for kind in Kind::ALL {
-            for who in [None, Some(Who::Source(0)), Some(Who::Job(41))] {
+            for who in [
+                None,
+                Some(Who::Source(0)),
+                Some(Who::Job(41)),
+                Some(Who::Loop(2)),
+            ] {
                 let pick = Pick {
                     kind,
                     who,

@@ -31,9 +31,10 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn new(paused: bool) -> Self {
+    /// Creates a clock. `start` is that of another loop on the same time, and now by default.
+    pub(crate) fn new(paused: bool, start: Option<Instant>) -> Self {
         Self {
-            start: sys::clock::monotonic(),
+            start: start.unwrap_or_else(sys::clock::monotonic),
             stopwatch: Stopwatch::new(),
             cached: Cell::new(0),
             is_behind: Cell::new(false),
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_paused_clock_moves_forward_and_only_by_hand() {
-        let clock = Clock::new(true);
+        let clock = Clock::new(true, None);
         assert_eq!(clock.read(), 0);
         clock.advance_to(50);
         clock.advance_to(20);
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_update_that_was_left_out_is_made_up_once() {
-        let clock = Clock::new(true);
+        let clock = Clock::new(true, None);
         clock.advance_to(50);
         clock.catch_up();
         assert_eq!(clock.now(), 0, "no update was left out");
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_resumed_clock_goes_on_from_where_it_stood() {
-        let clock = Clock::new(true);
+        let clock = Clock::new(true, None);
         let ahead = nanoseconds(Duration::from_secs(3600));
         clock.advance_to(ahead);
         clock.resume();

@@ -40,6 +40,8 @@
 mod balance;
 mod builder;
 mod channel;
+#[cfg(feature = "test-util")]
+mod explore;
 mod listen;
 mod listener;
 mod roots;

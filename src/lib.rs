@@ -306,13 +306,15 @@ pub use phaseloop_macros::main;
 /// |---|---|
 /// | `timeout = "5s"` | fails after this real time, with the loop's [report](LoopHandle::report) |
 /// | `seeds = 200` | runs under so many seeds, with [`shuffle::explore`] |
+/// | `loops = 3` | with `seeds`: runs on so many loops of one thread, as `Explore::loops` does |
 /// | any method of [`Builder`], as `start_paused = true` | sets the option of the loop |
 /// | `crate = path` | names the crate, if it is not `::phaseloop` |
 ///
-/// `seeds` needs the feature `test-util`, and goes with no other option but `crate`. The units of a
-/// time limit are `ms`, `s` and `m`. Other attributes, such as `#[should_panic]` and
-/// `#[ignore]`, work as on any test. The function may return a `Result`. If a callback or a poll
-/// blocks the thread beyond the time limit, the process is aborted.
+/// `seeds` needs the feature `test-util`, and goes with no other option but `crate` and `loops`,
+/// which needs the feature `cluster`. The units of a time limit are `ms`, `s` and `m`. Other
+/// attributes, such as `#[should_panic]` and `#[ignore]`, work as on any test. The function may
+/// return a `Result`. If a callback or a poll blocks the thread beyond the time limit, the process
+/// is aborted.
 ///
 /// # Examples
 ///

@@ -75,7 +75,29 @@ impl<T> Local<T> {
     #[must_use]
     #[inline]
     pub fn try_get(&self) -> Option<&T> {
+        if self.is_of_other_loop() {
+            return None;
+        }
         self.value.as_ref()?.get()?.as_deref()
+    }
+
+    /// Returns whether a loop runs that stands for another thread in a test.
+    #[inline]
+    fn is_of_other_loop(&self) -> bool {
+        #[cfg(feature = "test-util")]
+        let is_other = self.home.as_ref().is_some_and(Remote::is_of_sibling);
+        #[cfg(not(feature = "test-util"))]
+        let is_other = false;
+        is_other
+    }
+
+    /// Returns the value, unless this is another thread than its own.
+    #[inline]
+    fn value_mut(&mut self) -> Option<&mut Option<Pin<Box<T>>>> {
+        if self.is_of_other_loop() {
+            return None;
+        }
+        self.value.as_mut().and_then(ThreadBound::get_mut)
     }
 
     /// Returns whether the calling thread is the one that created the `Local`.
@@ -95,8 +117,7 @@ impl<T> Local<T> {
     where
         T: Unpin,
     {
-        let value = self.value.as_mut().and_then(ThreadBound::get_mut);
-        match value.and_then(Option::take) {
+        match self.value_mut().and_then(Option::take) {
             Some(value) => *Pin::into_inner(value),
             None => used_elsewhere(self.site),
         }
@@ -111,8 +132,7 @@ impl<T> Local<T> {
     #[inline]
     pub fn as_pin_mut(&mut self) -> Pin<&mut T> {
         let site = self.site;
-        let value = self.value.as_mut().and_then(ThreadBound::get_mut);
-        match value.and_then(Option::as_mut) {
+        match self.value_mut().and_then(Option::as_mut) {
             Some(value) => value.as_mut(),
             None => used_elsewhere(site),
         }
@@ -174,13 +194,16 @@ impl<T> From<T> for Local<T> {
 
 impl<T> Drop for Local<T> {
     fn drop(&mut self) {
+        let is_of_other_loop = self.is_of_other_loop();
         let Some(value) = self.value.take() else {
             return;
         };
         match self.home.take() {
             // The call runs on the owner thread, where the drop of `value` drops what it holds. If
             // the loop is gone, the call is dropped here, and the value leaks.
-            Some(home) if value.get().is_none() => _ = home.call(move || drop(value)),
+            Some(home) if is_of_other_loop || value.get().is_none() => {
+                _ = home.call(move || drop(value));
+            }
             _ => drop(value),
         }
     }

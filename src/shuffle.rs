@@ -45,6 +45,11 @@
 //! [`Kind`] lists the questions. An event, a job or a completion is held back at most once, by at
 //! most [`max_delay`](Explore::max_delay), and only while something else can happen.
 //!
+//! # Several loops
+//!
+//! With the feature `cluster`, `Explore::loops` runs the loops of a cluster on one thread, on one
+//! clock and one network in memory. A seed decides which loop makes the next turn.
+//!
 //! # What can be repeated
 //!
 //! Two runs of one seed are equal as long as the program is deterministic itself. Jobs of the
@@ -62,6 +67,9 @@ mod found;
 mod progress;
 mod quiet;
 mod recording;
+mod runs;
+#[cfg(feature = "cluster")]
+pub(crate) mod several;
 mod shrink;
 mod strategy;
 

@@ -70,16 +70,16 @@ pub(crate) struct Wire {
     flights: BinaryHeap<Flight>,
     /// The number of packets that were sent, which orders those of one time.
     sent: u64,
-    /// The readiness that the loop has not taken.
-    events: Vec<Event>,
+    /// The readiness that the loops have not taken, each with its loop.
+    events: Vec<(u32, Event)>,
 }
 
 /// A socket, and what all sockets have.
 struct Socket {
     host: HostId,
     is_v6: bool,
-    /// The key of the source, once the socket is registered.
-    key: Option<usize>,
+    /// The loop and the key of the source, once the socket is registered.
+    source: Option<(u32, usize)>,
     /// The port that it occupies.
     port: Option<(Protocol, u16)>,
     options: Options,
@@ -151,9 +151,18 @@ impl Wire {
         self.now = now;
     }
 
-    /// Takes the readiness that has changed since the last call.
-    pub(crate) fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.events)
+    /// Takes the readiness of a loop's sources that has changed since the last call.
+    pub(crate) fn take_events(&mut self, of: u32) -> Vec<Event> {
+        let all = std::mem::take(&mut self.events).into_iter();
+        let (taken, left): (Vec<_>, _) = all.partition(|(owner, _)| *owner == of);
+        self.events = left;
+        taken.into_iter().map(|(_, event)| event).collect()
+    }
+
+    /// Returns whether the readiness of a loop's sources has changed.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn has_events(&self, of: u32) -> bool {
+        self.events.iter().any(|(owner, _)| *owner == of)
     }
 
     /// Draws a number below `count`, if this network draws.
@@ -186,11 +195,11 @@ impl Wire {
     /// Connects a socket to its source, which learns of the readiness that is there already.
     ///
     /// With `can_write`, the source counts as writable before it is notified.
-    pub(crate) fn attach(&mut self, id: SocketId, key: usize, can_write: bool) {
+    pub(crate) fn attach(&mut self, id: SocketId, source: (u32, usize), can_write: bool) {
         let Some(socket) = self.sockets.get_mut(&id) else {
             return;
         };
-        socket.key = Some(key);
+        socket.source = Some(source);
         let ready = match &socket.kind {
             Kind::Fresh(_) => Ready::default(),
             Kind::Listener(listener) => listener.readiness(),
@@ -208,15 +217,15 @@ impl Wire {
 
     /// Reports readiness to the source of a socket.
     fn notify(&mut self, id: SocketId, ready: Ready) {
-        let key = self.sockets.get(&id).and_then(|socket| socket.key);
-        if let Some(key) = key.filter(|_| ready != Ready::default()) {
-            self.events.push(Event { key, ready });
+        let source = self.sockets.get(&id).and_then(|socket| socket.source);
+        if let Some((owner, key)) = source.filter(|_| ready != Ready::default()) {
+            self.events.push((owner, Event { key, ready }));
         }
     }
 
     /// Returns the key of the source of a socket.
     pub(crate) fn key(&self, id: SocketId) -> Option<usize> {
-        self.sockets.get(&id)?.key
+        Some(self.sockets.get(&id)?.source?.1)
     }
 
     pub(crate) fn options(&self, id: SocketId) -> Result<&Options, Fault> {
@@ -303,9 +312,9 @@ impl Wire {
     }
 
     /// Names the socket of a source for reports.
-    pub(crate) fn label(&self, key: usize, role: Role) -> Option<Label> {
+    pub(crate) fn label(&self, source: (u32, usize), role: Role) -> Option<Label> {
         let mut sockets = self.sockets.iter();
-        let (id, socket) = sockets.find(|(_, socket)| socket.key == Some(key))?;
+        let (id, socket) = sockets.find(|(_, socket)| socket.source == Some(source))?;
         let local = self.local_addr(*id).ok()?.to_string();
         let peer = self.peer_addr(*id).ok();
         let which = match (&socket.kind, peer) {

@@ -17,6 +17,7 @@ use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::extension::ExtensionSlot;
 use super::host::Host;
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) pool: Option<Pool>,
     pub(crate) sinks: Sinks,
     pub(crate) is_paused: bool,
+    /// The start of the clock, if it is that of another loop.
+    pub(crate) clock_start: Option<Instant>,
 }
 
 pub(crate) struct Core {
@@ -86,7 +89,7 @@ impl Core {
                 shared,
                 tasks,
                 options.lane_budget,
-                Clock::new(options.is_paused),
+                Clock::new(options.is_paused, options.clock_start),
                 options.sinks,
             ),
             phases: Phases::new(),

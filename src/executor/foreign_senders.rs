@@ -9,12 +9,25 @@ use std::thread;
 pub(crate) struct ForeignSenders {
     are_refused: AtomicBool,
     first: OnceLock<String>,
+    /// Whether other loops of one program run on the same thread.
+    has_siblings: AtomicBool,
 }
 
 impl ForeignSenders {
     /// Refuses sends of other threads from now on.
     pub(crate) fn refuse(&self) {
         self.are_refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that other loops of one program run on the same thread.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn note_siblings(&self) {
+        self.has_siblings.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether other loops of one program run on the same thread.
+    pub(crate) fn has_siblings(&self) -> bool {
+        self.has_siblings.load(Ordering::Relaxed)
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! A socket of the network in memory; see [`sim`](crate::sim).
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,7 +13,9 @@ use crate::raw::bound::Bound;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::sys::datagrams::{Address, Head, Rooms};
 use crate::sys::errno::Fault;
-use crate::wait::shuffled::network::{send_simulated, with_wire, write_simulated};
+use crate::wait::shuffled::network::{
+    attach_simulated, is_one_network, send_simulated, with_wire, write_simulated,
+};
 use crate::wire::{Options, SocketId, Wire};
 
 /// A socket in memory. Clones share it, and the last one closes it.
@@ -21,13 +24,20 @@ pub(super) struct Memory {
 }
 
 struct Number {
-    handle: LoopHandle,
+    /// The loop that the socket belongs to.
+    handle: RefCell<LoopHandle>,
     id: SocketId,
+}
+
+impl Number {
+    fn handle(&self) -> LoopHandle {
+        self.handle.borrow().clone()
+    }
 }
 
 impl Drop for Number {
     fn drop(&mut self) {
-        with_wire(self.handle.core(), |wire| wire.close(self.id));
+        with_wire(self.handle().core(), |wire| wire.close(self.id));
     }
 }
 
@@ -36,13 +46,13 @@ fn on_wire<T>(
     socket: &Number,
     f: impl FnOnce(&mut Wire, SocketId) -> Result<T, Fault>,
 ) -> io::Result<T> {
-    let core = socket.handle.core();
-    Ok(with_wire(core, |wire| f(wire, socket.id))?)
+    let handle = socket.handle();
+    Ok(with_wire(handle.core(), |wire| f(wire, socket.id))?)
 }
 
 impl Memory {
     fn new(handle: &LoopHandle, id: SocketId) -> Self {
-        let handle = handle.clone();
+        let handle = RefCell::new(handle.clone());
         Self {
             socket: Bound::new(Rc::new(Number { handle, id })),
         }
@@ -62,7 +72,10 @@ impl Memory {
 
     /// Returns the socket for another loop, if that is on the same network.
     pub(super) fn move_to(self, handle: &LoopHandle) -> Option<Self> {
-        Rc::ptr_eq(self.socket.handle.core(), handle.core()).then_some(self)
+        is_one_network(self.socket.handle().core(), handle.core()).then(|| {
+            self.socket.handle.replace(handle.clone());
+            self
+        })
     }
 
     fn wire<T>(&self, f: impl FnOnce(&mut Wire, SocketId) -> Result<T, Fault>) -> io::Result<T> {
@@ -71,8 +84,8 @@ impl Memory {
 
     /// Lets the source learn of the readiness of the socket.
     pub(super) fn attach<T: AsSource>(&self, source: Source<T>, can_write: bool) -> Source<T> {
-        let (core, id) = (self.socket.handle.core(), self.socket.id);
-        with_wire(core, |wire| wire.attach(id, source.key(), can_write));
+        let (handle, id) = (self.socket.handle(), self.socket.id);
+        attach_simulated(handle.core(), id, source.key(), can_write);
         source
     }
 
@@ -138,7 +151,7 @@ impl Memory {
 
     pub(super) fn accept(&self) -> io::Result<(Self, SocketAddr)> {
         let (id, peer) = self.wire(Wire::accept)?;
-        Ok((Self::new(&self.socket.handle, id), peer))
+        Ok((Self::new(&self.socket.handle(), id), peer))
     }
 
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -194,8 +207,8 @@ impl Memory {
 
     #[cold]
     pub(super) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
-        let Number { handle, id } = &**self.socket;
-        write_simulated(handle.core(), *id, [buffer].into_iter())
+        let (handle, id) = (self.socket.handle(), self.socket.id);
+        write_simulated(handle.core(), id, [buffer].into_iter())
     }
 
     #[cold]
@@ -203,9 +216,9 @@ impl Memory {
         if buffers.iter().all(|buffer| buffer.is_empty()) {
             return Ok(0);
         }
-        let Number { handle, id } = &**self.socket;
+        let (handle, id) = (self.socket.handle(), self.socket.id);
         let buffers = buffers.iter().map(|buffer| &**buffer);
-        write_simulated(handle.core(), *id, buffers)
+        write_simulated(handle.core(), id, buffers)
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -234,8 +247,8 @@ impl Memory {
 
     #[cold]
     pub(super) fn send(&self, datagram: &[u8], to: Option<SocketAddr>) -> io::Result<usize> {
-        let Number { handle, id } = &**self.socket;
-        send_simulated(handle.core(), *id, datagram, to)
+        let (handle, id) = (self.socket.handle(), self.socket.id);
+        send_simulated(handle.core(), id, datagram, to)
     }
 
     /// Receives a datagram: the bytes that fit, its whole length, and its sender.

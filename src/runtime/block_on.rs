@@ -181,10 +181,10 @@ pub(crate) fn with_main_future<F: Future, R>(
 }
 
 /// Counts the main future of `block_on` as a keeper of the loop.
-struct MainCounted<'a>(&'a Core);
+pub(crate) struct MainCounted<'a>(&'a Core);
 
 impl<'a> MainCounted<'a> {
-    fn new(core: &'a Core) -> Self {
+    pub(crate) fn new(core: &'a Core) -> Self {
         core.ledger.add(Keeper::MainFuture);
         Self(core)
     }

@@ -56,6 +56,7 @@ impl Builder {
                 pool: None,
                 sinks: Sinks::default(),
                 is_paused: false,
+                clock_start: None,
             },
             wait: None,
             #[cfg(feature = "signal")]
@@ -227,6 +228,8 @@ impl Builder {
 #[cfg(feature = "test-util")]
 pub(crate) struct Simulation {
     pub(crate) shuffle: Option<(Box<dyn Chooser>, Limits)>,
+    /// What the loop shares with others of its thread, and its index.
+    pub(crate) group: Option<(crate::wait::shuffled::group::Group, u32)>,
     pub(crate) network: Option<Settings>,
     pub(crate) auto_advance: bool,
     /// How long the paused clock waits for peers outside, in nanoseconds.
@@ -240,6 +243,7 @@ impl Default for Simulation {
     fn default() -> Self {
         Self {
             shuffle: None,
+            group: None,
             network: None,
             auto_advance: true,
             patience: None,

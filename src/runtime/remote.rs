@@ -14,6 +14,8 @@ use waker_fn::waker_fn;
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
 use crate::event_loop::core::Core;
+#[cfg(feature = "test-util")]
+use crate::event_loop::current;
 use crate::executor::join::{AbortHandle, JoinError};
 use crate::executor::message::Message;
 use crate::executor::shared::Shared;
@@ -149,6 +151,13 @@ impl Remote {
     #[inline]
     pub(crate) fn is_of(&self, core: &Core) -> bool {
         Arc::ptr_eq(&core.executor.shared, &self.shared)
+    }
+
+    /// Returns whether another loop of the same program, which is on the same thread, runs now.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn is_of_sibling(&self) -> bool {
+        let has_siblings = self.shared.foreign_senders.has_siblings();
+        has_siblings && current::with(|core| core.is_some_and(|core| !self.is_of(core)))
     }
 
     /// Calls `call` on the owner thread, in the poll phase; a drain of the lanes follows. A panic

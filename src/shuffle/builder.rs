@@ -10,6 +10,7 @@ use crate::event_loop::wait::MadeWait;
 use crate::runtime::builder::{Builder, Simulation};
 use crate::wait::peers::Peers;
 use crate::wait::shuffled::Shuffled;
+use crate::wait::shuffled::group::Group;
 use crate::wire::{Settings, Wire};
 
 impl Builder {
@@ -32,19 +33,15 @@ impl Builder {
     ///
     /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
     pub fn shuffle(self, chooser: impl Chooser + 'static) -> Self {
-        self.shuffle_within(chooser, Limits::default())
+        self.shuffle_within(Box::new(chooser), Limits::default())
     }
 
     /// Shuffles the loop within other limits than the default ones.
-    pub(crate) fn shuffle_within(
-        mut self,
-        chooser: impl Chooser + 'static,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn shuffle_within(mut self, chooser: Box<dyn Chooser>, limits: Limits) -> Self {
         if let Some(entries) = limits.max_drain {
             self = self.lane_budget(entries);
         }
-        self.simulation.shuffle = Some((Box::new(chooser), limits));
+        self.simulation.shuffle = Some((chooser, limits));
         self.start_simulated(true)
     }
 
@@ -135,6 +132,7 @@ impl Builder {
 fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
     let Simulation {
         mut shuffle,
+        group,
         network,
         auto_advance,
         patience,
@@ -147,16 +145,20 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
     if shuffle.is_none() && network.is_none() {
         return Ok(None);
     }
-    let wire = Wire::new(network.unwrap_or_default(), shuffle.is_none());
+    let draws = shuffle.is_none();
     let (chooser, limits) = shuffle.unwrap_or_else(|| {
         // A loop that only has a network in memory does what an ordinary one does.
         let usual = |_: &Question<'_>| 0;
         (Box::new(usual), Limits::default())
     });
+    let group = group.unwrap_or_else(|| {
+        let wire = Wire::new(network.unwrap_or_default(), draws);
+        (Group::new(chooser, wire), 0)
+    });
     if limits.threads == Threads::Refuse {
         core.executor.shared.foreign_senders.refuse();
     }
     let pool = core.own_pool().manual_twin();
-    let shuffled = Shuffled::new(chooser, limits, pool, wire, Peers::new(patience));
+    let shuffled = Shuffled::new(group, limits, pool, Peers::new(patience));
     Ok(Some(Box::new(shuffled)))
 }

@@ -11,13 +11,11 @@ use super::found::{Found, difference, refuse, trace};
 use super::progress::Progress;
 use super::quiet;
 use super::recording::{Answer, Log, Recorder, Replay};
+use super::runs::Run;
 use super::shrink::shrink;
 use super::strategy::{Deviation, Pct, Strategy};
 use crate::choices::walk::Walk;
 use crate::choices::{Kind, Limits, Pick, Threads};
-use crate::executor::shared::UnhandledPanic;
-use crate::runtime::builder::Builder;
-use crate::wait::shuffled::outside::{refused_sender, used_outside};
 use crate::wire::Settings;
 
 /// Runs `program` under `seeds` seeds; see the [module](crate::shuffle).
@@ -119,10 +117,13 @@ pub struct Explore {
     seeds: u64,
     first: u64,
     strategy: Option<Strategy>,
-    limits: Limits,
+    pub(super) limits: Limits,
     without: Vec<Kind>,
     check: Determinism,
-    network: Settings,
+    pub(super) network: Settings,
+    /// How many loops run the program, and what makes them one.
+    #[cfg(feature = "cluster")]
+    pub(crate) several: Option<(usize, super::several::MakeCrew)>,
 }
 
 impl Explore {
@@ -140,6 +141,8 @@ impl Explore {
             without: Vec::new(),
             check: Determinism::default(),
             network: Settings::default(),
+            #[cfg(feature = "cluster")]
+            several: None,
         }
     }
 
@@ -436,30 +439,16 @@ impl Explore {
         let log = Rc::new(RefCell::new(Log::default()));
         log.borrow_mut().lines = traced.then(Vec::new);
         let recorder = Recorder::new(answer, &self.without, log.clone());
-        let built = Builder::new()
-            .unhandled_panic(UnhandledPanic::Unwind)
-            .shuffle_within(recorder, self.limits)
-            .network(self.network.clone())
-            .build();
-        let event_loop = match built {
-            Ok(event_loop) => event_loop,
-            Err(error) => panic!("an event loop for the exploration cannot be created: {error}"),
-        };
-        let result = quiet::catch(|| event_loop.block_on(program()));
-        let core = event_loop.handle();
-        let core = core.core();
-        let message = result.err().or_else(|| refused_sender(core));
-        let outside = used_outside(core);
+        let mut run = Run::new(self, Box::new(recorder));
+        let result = quiet::catch(|| run.block_on(program()));
+        let message = result.err().or_else(|| run.refused_sender());
+        let outside = run.used_outside();
         let failure = message.map(|message| Failure {
             message,
-            report: if traced {
-                event_loop.handle().report().to_string()
-            } else {
-                String::new()
-            },
+            report: if traced { run.report() } else { String::new() },
         });
         // The drops of what the program has left run user code, too.
-        let dropped = quiet::catch(|| drop(event_loop));
+        let dropped = quiet::catch(|| drop(run));
         let failure = failure.or_else(|| {
             dropped.err().map(|message| Failure {
                 message,

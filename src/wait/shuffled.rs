@@ -11,9 +11,12 @@
 //! never longer than something else can happen. What the phases do with it is not changed.
 
 mod attempts;
+pub(crate) mod group;
 mod jobs;
 pub(crate) mod network;
 pub(crate) mod outside;
+#[cfg(feature = "cluster")]
+pub(crate) mod turns;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -22,20 +25,20 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::choices::{Chooser, Kind, Limits, Question, Threads, Who};
+use crate::choices::{Kind, Limits, Question, Threads, Who};
 use crate::clock::NEVER;
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::{Direction, SourceState};
 use crate::event_loop::wait::Wait;
 use crate::executor::message::Message;
-use crate::keeper::Keeper;
 use crate::label::{Label, Role};
 use crate::pool::{Class, Job, Pool};
 use crate::report::waits::waits;
 use crate::site::Site;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
 use crate::wait::peers::Peers;
-use crate::wire::Wire;
+
+use self::group::{Group, next_number};
 
 /// The file that panics if the loop is stuck.
 pub(crate) const FILE: &str = file!();
@@ -47,17 +50,16 @@ const DELAYS: usize = 4;
 /// loop is busy; a program that checks in every turn whether an event has come would never get it.
 const MOST_TURNS: u64 = 100;
 
-/// One millisecond, the smallest lateness.
-const MILLISECOND: u64 = 1_000_000;
-
 pub(crate) struct Shuffled {
-    chooser: RefCell<Box<dyn Chooser>>,
+    /// What the loop shares with others of its thread.
+    group: Group,
+    /// Its index among them.
+    index: u32,
     limits: Limits,
     /// The queue that stands for the pool: it has no threads.
     pool: Pool,
     /// The number of each source, by key, in the order of the first events.
     sources: RefCell<HashMap<usize, u32>>,
-    jobs: Cell<u32>,
     moves: Cell<Moves>,
     /// The source about whose next attempt was asked already.
     asked: Cell<Option<usize>>,
@@ -68,8 +70,6 @@ pub(crate) struct Shuffled {
     window: HeldList<(Class, Arc<dyn Job>)>,
     /// What jobs have sent, job by job.
     ends: HeldList<Vec<Message>>,
-    /// The network in memory.
-    wire: RefCell<Wire>,
     /// How long the signals are held that were caught; `None` if that was not asked.
     caught: Cell<Option<Until>>,
     /// What the program uses that cannot be repeated.
@@ -160,25 +160,23 @@ fn take_over<T>(list: &HeldList<T>, moment: Moment) -> Vec<Held<T>> {
 
 impl Shuffled {
     pub(crate) fn new(
-        chooser: Box<dyn Chooser>,
+        (group, index): (Group, u32),
         limits: Limits,
         pool: Pool,
-        wire: Wire,
         peers: Peers,
     ) -> Self {
         Self {
-            chooser: RefCell::new(chooser),
+            group,
+            index,
             limits,
             pool,
             sources: RefCell::default(),
-            jobs: Cell::new(0),
             moves: Cell::default(),
             asked: Cell::default(),
             again: RefCell::default(),
             events: RefCell::default(),
             window: RefCell::default(),
             ends: RefCell::default(),
-            wire: RefCell::new(wire),
             caught: Cell::default(),
             outside: RefCell::default(),
             peers,
@@ -187,11 +185,7 @@ impl Shuffled {
 
     /// Asks for one of `count` answers. A question with a single answer is not asked.
     fn ask(&self, question: &Question<'_>) -> usize {
-        if question.count < 2 {
-            return 0;
-        }
-        let answer = self.chooser.borrow_mut().choose(question);
-        answer.min(question.count - 1)
+        self.group.ask(question)
     }
 
     fn ask_delay(
@@ -251,14 +245,12 @@ impl Shuffled {
 
     fn source_number(&self, key: usize) -> Who {
         let mut sources = self.sources.borrow_mut();
-        let next = u32::try_from(sources.len()).unwrap_or(u32::MAX);
-        Who::Source(*sources.entry(key).or_insert(next))
+        let number = sources.entry(key);
+        Who::Source(*number.or_insert_with(|| next_number(&self.group.sources)))
     }
 
     fn next_job_number(&self) -> Who {
-        let number = self.jobs.get();
-        self.jobs.set(number + 1);
-        Who::Job(number)
+        Who::Job(next_number(&self.group.jobs))
     }
 
     /// Returns the earliest time at which a hold ends; `None` if nothing is held.
@@ -343,7 +335,7 @@ impl Wait for Shuffled {
     }
 
     fn label(&self, key: usize, role: Role) -> Option<Label> {
-        self.wire.borrow().label(key, role)
+        self.group.wire.borrow().label((self.index, key), role)
     }
 
     fn pool(&self) -> Option<&Pool> {
@@ -355,9 +347,12 @@ impl Wait for Shuffled {
     }
 
     fn drop_user_code(&self) {
-        // Nothing is borrowed while they are dropped.
-        let programs = self.wire.borrow_mut().take_programs();
-        drop(programs);
+        // The first loop lives the longest.
+        if self.index == 0 {
+            // Nothing is borrowed while they are dropped.
+            let programs = self.group.wire.borrow_mut().take_programs();
+            drop(programs);
+        }
     }
 }
 
@@ -411,7 +406,7 @@ impl Shuffled {
                 continue;
             }
             let may_move = core.executor.clock.auto_advance();
-            let arrival = self.wire.borrow_mut().next_arrival();
+            let arrival = self.group.wire.borrow_mut().next_arrival();
             let arrival = arrival.filter(|_| may_move);
             let held = self.earliest();
             let deadline = deadline.filter(|_| may_move);
@@ -447,18 +442,7 @@ impl Shuffled {
 
     /// Moves the clock to a deadline, or beyond it.
     fn move_clock_to(&self, core: &Core, deadline: u64) {
-        let answer = self.ask(&Question {
-            kind: Kind::Late,
-            who: None,
-            count: 3,
-            among: &[],
-            about: &"the clock moves to the next deadline",
-        });
-        let late = match answer {
-            0 => 0,
-            1 => MILLISECOND.min(self.limits.max_delay),
-            _ => self.limits.max_delay,
-        };
+        let late = self.group.ask_lateness(self.limits.max_delay);
         self.note_move(core, deadline.saturating_add(late));
     }
 
@@ -545,29 +529,15 @@ impl Shuffled {
 
     /// Waits for something outside of the loop: a descriptor, a child, a signal, another thread.
     fn wait_for_outside(&self, core: &Core) -> io::Result<()> {
-        const OUTSIDE: [Keeper; 6] = [
-            Keeper::Async,
-            Keeper::Io,
-            Keeper::Poll,
-            Keeper::Signal,
-            Keeper::Child,
-            Keeper::Watch,
-        ];
-        let awaits = |kind: &Keeper| match kind {
-            // Whatever a socket in memory could wait for has happened.
-            Keeper::Io => core.awaits_kernel(),
-            kind => core.count_keepers(*kind) > 0,
-        };
         let may_receive = self.limits.threads == Threads::Allow;
-        if (may_receive || OUTSIDE.iter().any(awaits)) && core.executor.shared.inbox.park() {
+        let is_awaited = may_receive || outside::is_awaited(core);
+        if is_awaited && core.executor.shared.inbox.park() {
             core.ask_kernel(Some(self.limits.stall))?;
         }
         let is_dead =
             !core.has_events() && !core.executor.shared.inbox.is_pending() && !core.has_after_io();
         if is_dead {
-            let circles = waits(core).circles().into_iter();
-            let circles: String = circles.map(|circle| format!("\n{circle}")).collect();
-            panic!("{DEAD_END}{circles}");
+            dead_end([core].into_iter());
         }
         outside::refuse_foreign_senders(core);
         // The events are delivered as they came: what is outside cannot be repeated.
@@ -578,6 +548,13 @@ impl Shuffled {
 /// The text of the panic of a loop that can only wait for ever.
 pub(crate) const DEAD_END: &str =
     "nothing can happen any more, and the main future has not returned";
+
+/// Panics, since the loops can only wait for ever.
+fn dead_end<'a>(loops: impl Iterator<Item = &'a Core>) -> ! {
+    let circles = loops.flat_map(|core| waits(core).circles());
+    let circles: String = circles.map(|circle| format!("\n{circle}")).collect();
+    panic!("{DEAD_END}{circles}");
+}
 
 /// Names the line that created a source.
 struct About(Option<Site>);

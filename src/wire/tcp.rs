@@ -42,7 +42,7 @@ impl Wire {
         Ok(self.insert(Socket {
             host,
             is_v6,
-            key: None,
+            source: None,
             port: None,
             options,
             kind: Kind::Fresh(Fresh::default()),
@@ -209,7 +209,7 @@ impl Wire {
         let id = self.insert(Socket {
             host,
             is_v6,
-            key: None,
+            source: None,
             port: None,
             options,
             kind: Kind::Stream(stream),

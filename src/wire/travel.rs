@@ -222,7 +222,7 @@ impl Wire {
         let most = (link.loss.clamp(0.0, 1.0) * (sent + 1) as f64).ceil() as u64;
         let overtaken = u64::from(is_datagram && link.reorder);
         Some(Trip {
-            key: socket.key,
+            key: socket.source.map(|(_, key)| key),
             latencies: 1 + link.steps().max(overtaken),
             may_be_lost: is_datagram && lost < most,
             may_be_doubled: is_datagram && link.reorder,

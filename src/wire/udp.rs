@@ -69,7 +69,7 @@ impl Wire {
         let id = self.insert(Socket {
             host,
             is_v6,
-            key: None,
+            source: None,
             port: None,
             options,
             kind: Kind::Datagrams(Datagrams {
@@ -342,11 +342,11 @@ mod tests {
         let id = id.unwrap();
         wire.connect_udp(id, "127.0.0.1:9".parse().unwrap())
             .unwrap();
-        wire.attach(id, 7, false);
-        assert_eq!(wire.take_events(), []);
+        wire.attach(id, (0, 7), false);
+        assert_eq!(wire.take_events(0), []);
         let outgoing = wire.prepare_send(id, None, 1).unwrap();
         wire.send_datagram(id, &outgoing, b"x", Fate::default(), 0);
-        let events = wire.take_events();
+        let events = wire.take_events(0);
         assert_eq!(events.len(), 1);
         for end in [Ready::READ_FOR_GOOD, Ready::WRITE_FOR_GOOD] {
             assert!(events[0].ready.intersects(end));

@@ -87,7 +87,7 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
     let mut runner = options.crate_path(span);
     runner.extend(tail(&["attributes", options.runner(kind)], span));
     let name = TokenTree::from(function.name.clone());
-    let call = match options.seeds() {
+    let call = match options.seeds(span) {
         Some(mut call) => {
             call.extend(comma(span));
             call.extend([name]);
@@ -106,7 +106,7 @@ fn expand(arguments: TokenStream, item: TokenStream, kind: Kind) -> Result<Token
         }
     };
     runner.extend([parenthesized(call, span)]);
-    if options.seeds().is_some() {
+    if options.seeds(span).is_some() {
         runner = options.with_feature("__with_test_util", runner, span);
     }
     if options.loops(span).is_some() {

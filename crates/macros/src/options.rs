@@ -56,14 +56,19 @@ impl Options {
             };
             options.set(name, value, kind)?;
         }
-        options.check()?;
+        options.check(kind)?;
         Ok(options)
     }
 
     /// Refuses options that have no effect beside `seeds`, or without `loops`.
-    fn check(&self) -> Result<(), Mistake> {
+    fn check(&self, kind: Kind) -> Result<(), Mistake> {
         if self.loops.is_some() && self.run {
             let text = "`loops` does not go with `run`: a cluster ends when its main future does";
+            return Err(Mistake::new(Span::call_site(), text));
+        }
+        if kind == Kind::Test && self.loops.is_some() && self.seeds.is_none() {
+            let text = "the `loops` of a test go with `seeds`, which run them on one thread; \
+                        `phaseloop::cluster::Builder` runs them on threads";
             return Err(Mistake::new(Span::call_site(), text));
         }
         if self.pin && self.loops.is_none() {
@@ -90,9 +95,16 @@ impl Options {
         tokens
     }
 
-    /// Returns the number of seeds that a test runs under.
-    pub(crate) fn seeds(&self) -> Option<TokenStream> {
-        self.seeds.clone()
+    /// Returns the number of seeds that a test runs under, after that of its loops if it has
+    /// several.
+    pub(crate) fn seeds(&self, span: Span) -> Option<TokenStream> {
+        let seeds = self.seeds.clone()?;
+        let Some(mut tokens) = self.loops.clone() else {
+            return Some(seeds);
+        };
+        tokens.extend([punct(',', span)]);
+        tokens.extend(seeds);
+        Some(tokens)
     }
 
     fn set(
@@ -110,10 +122,10 @@ impl Options {
                 return Err(Mistake::new(name.span(), text));
             }
             ("run", None) if kind == Kind::Main => self.run = true,
-            ("loops", Some(value)) if kind == Kind::Main => {
+            ("loops", Some(value)) => {
                 self.loops = Some(loops_of(value)?);
             }
-            ("loops", None) if kind == Kind::Main => {
+            ("loops", None) => {
                 let text = "expected `loops = 4` or `loops = \"cores\"`";
                 return Err(Mistake::new(name.span(), text));
             }
@@ -161,6 +173,7 @@ impl Options {
     /// Returns the name of the function that runs the future.
     pub(crate) fn runner(&self, kind: Kind) -> &'static str {
         match kind {
+            Kind::Test if self.loops.is_some() => "explore_loops",
             Kind::Test if self.seeds.is_some() => "explore",
             Kind::Test => "test",
             Kind::Main if self.loops.is_some() => "cluster",

@@ -48,7 +48,7 @@ impl Shuffled {
     }
 
     /// Takes jobs from the queue, as many as the pool has threads.
-    fn fill_window(&self, core: &Core) {
+    pub(super) fn fill_window(&self, core: &Core) {
         while self.window.borrow().len() < self.pool.size() {
             let Some((class, job)) = self.pool.take() else {
                 return;

@@ -20,7 +20,7 @@ const NO_GROUPS: &str = "the network in memory has no multicast and no broadcast
 /// Returns the network in memory, if the loop has one.
 pub(crate) fn network(core: &Core) -> Option<&RefCell<Wire>> {
     let shuffled = shuffled(core)?;
-    shuffled.limits.has_network.then_some(&shuffled.wire)
+    shuffled.limits.has_network.then_some(&*shuffled.group.wire)
 }
 
 /// Calls `f` with the network in memory, which knows the time then.
@@ -35,13 +35,27 @@ pub(crate) fn with_wire<R>(core: &Core, f: impl FnOnce(&mut Wire) -> R) -> R {
     f(&mut wire)
 }
 
+/// Returns whether two loops have one network in memory.
+pub(crate) fn is_one_network(core: &Core, other: &Core) -> bool {
+    match (network(core), network(other)) {
+        (Some(one), Some(other)) => std::ptr::eq(one, other),
+        _ => false,
+    }
+}
+
+/// Lets a source of a loop learn of the readiness of a socket.
+pub(crate) fn attach_simulated(core: &Core, id: SocketId, key: usize, can_write: bool) {
+    let index = shuffled(core).map_or(0, |shuffled| shuffled.index);
+    with_wire(core, |wire| wire.attach(id, (index, key), can_write));
+}
+
 impl Shuffled {
     /// Delivers the packets that have arrived, and returns the readiness that has changed.
     pub(super) fn take_simulated(&self, core: &Core) -> Vec<Event> {
-        let mut wire = self.wire.borrow_mut();
+        let mut wire = self.group.wire.borrow_mut();
         wire.set_now(core.executor.clock.read());
         wire.deliver_arrived();
-        wire.take_events()
+        wire.take_events(self.index)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use super::{Shuffled, Until, shuffled};
 use crate::choices::{Kind, Threads};
 use crate::event_loop::core::Core;
+use crate::keeper::Keeper;
 use crate::site::Site;
 
 impl Shuffled {
@@ -53,9 +54,30 @@ impl Shuffled {
     /// Waits in real time for peers outside of the loop before the clock moves, if the program has
     /// such peers. Returns whether something has arrived.
     pub(super) fn receives_before_move(&self, core: &Core, timeout: u64) -> io::Result<bool> {
-        let has_peers = self.limits.threads == Threads::Allow || !self.outside.borrow().is_empty();
-        Ok(has_peers && self.peers.receives(core, timeout)?)
+        Ok(self.has_peers() && self.peers.receives(core, timeout)?)
     }
+
+    /// Returns whether the program may have peers outside of the loop.
+    pub(super) fn has_peers(&self) -> bool {
+        self.limits.threads == Threads::Allow || !self.outside.borrow().is_empty()
+    }
+}
+
+/// Returns whether the loop waits for something outside of it that is no other thread.
+pub(super) fn is_awaited(core: &Core) -> bool {
+    const OUTSIDE: [Keeper; 6] = [
+        Keeper::Async,
+        Keeper::Io,
+        Keeper::Poll,
+        Keeper::Signal,
+        Keeper::Child,
+        Keeper::Watch,
+    ];
+    OUTSIDE.iter().any(|kind| match kind {
+        // Whatever a socket in memory could wait for has happened.
+        Keeper::Io => core.awaits_kernel(),
+        kind => core.count_keepers(*kind) > 0,
+    })
 }
 
 /// Checks that no other thread has sent something although that is refused.
