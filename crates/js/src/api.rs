@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use phaseloop_node::{Exit, Reason, host};
 
 use crate::builder::Builder;
-use crate::convert::{Args, FromJs, ToJs};
+use crate::convert::{Args, FromJs, Plain, ToJs};
 use crate::data::Data;
 use crate::engine::{Closure, Held, Inner, Limits, Res, Scope, Val};
 use crate::error::Error;
@@ -180,7 +180,7 @@ impl Engine {
 
 enum Part {
     Function(Closure),
-    Value(crate::convert::Plain),
+    Value(Plain),
 }
 
 /// A module of Rust, while it is filled; see [`Engine::module`].
@@ -222,17 +222,16 @@ impl Module {
     ) {
         let f = Rc::new(f);
         let closure: Closure = Rc::new(move |scope, args| {
-            let (promise, resolve, reject) = scope.promise()?;
-            let [resolve, reject] = [resolve, reject].map(|it| scope.hold(&it));
             let (args, f) = (args_of(scope, args), f.clone());
-            // The end of the function settles the promise in place.
             let function = phaseloop_node::try_call(async move {
                 f(args)
                     .await
                     .map(|value| Rc::new(RefCell::new(Some(value.to_js()))))
             });
-            host::on_settled(&function, move |result| settle(&resolve, &reject, result));
-            Ok(promise)
+            // The end of the function settles the promise in place.
+            let convert =
+                |value: Rc<RefCell<Option<Plain>>>| value.take().unwrap_or(Plain::Undefined);
+            Plain::promise(function, convert).make(scope)
         });
         self.parts.push((name.to_owned(), Part::Function(closure)));
     }
@@ -241,18 +240,6 @@ impl Module {
     pub fn value(&mut self, name: &str, value: impl ToJs) {
         self.parts
             .push((name.to_owned(), Part::Value(value.to_js())));
-    }
-}
-
-type Settled = Result<Rc<RefCell<Option<crate::convert::Plain>>>, Reason>;
-
-fn settle(resolve: &Held, reject: &Held, result: Settled) {
-    match result {
-        Ok(value) => resolve.call(|scope| {
-            let value = value.take().unwrap_or(crate::convert::Plain::Undefined);
-            Ok(vec![value.make(scope)?])
-        }),
-        Err(reason) => reject.call(|scope| Ok(vec![crate::error::to_value(scope, &reason)?])),
     }
 }
 
@@ -280,29 +267,29 @@ impl fmt::Debug for Value {
 /// The arguments of a call of JavaScript: a tuple, or a list.
 pub trait IntoArgs {
     /// Returns the arguments.
-    fn into_args(self) -> Vec<crate::convert::Plain>;
+    fn into_args(self) -> Vec<Plain>;
 }
 
 impl IntoArgs for () {
-    fn into_args(self) -> Vec<crate::convert::Plain> {
+    fn into_args(self) -> Vec<Plain> {
         Vec::new()
     }
 }
 
 impl<A: ToJs> IntoArgs for (A,) {
-    fn into_args(self) -> Vec<crate::convert::Plain> {
+    fn into_args(self) -> Vec<Plain> {
         vec![self.0.to_js()]
     }
 }
 
 impl<A: ToJs, B: ToJs> IntoArgs for (A, B) {
-    fn into_args(self) -> Vec<crate::convert::Plain> {
+    fn into_args(self) -> Vec<Plain> {
         vec![self.0.to_js(), self.1.to_js()]
     }
 }
 
 impl<T: ToJs> IntoArgs for Vec<T> {
-    fn into_args(self) -> Vec<crate::convert::Plain> {
+    fn into_args(self) -> Vec<Plain> {
         self.into_iter().map(T::to_js).collect()
     }
 }

@@ -1,5 +1,9 @@
 //! Values of Rust as values of JavaScript, and back.
 
+use std::fmt;
+
+use phaseloop_node::{Promise, host};
+
 use crate::api::Value;
 use crate::engine::{Held, Res, Scope, Val};
 use crate::error::Error;
@@ -38,9 +42,39 @@ pub enum Plain {
     List(Vec<Self>),
     Map(Vec<(String, Self)>),
     Value(Value),
+    Later(Later),
+}
+
+/// What settles a promise of JavaScript by its two functions.
+#[doc(hidden)]
+#[allow(
+    unnameable_types,
+    reason = "a part of the trait that users do not implement"
+)]
+pub struct Later(Box<dyn FnOnce(Held, Held)>);
+
+impl fmt::Debug for Later {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Later").finish()
+    }
 }
 
 impl Plain {
+    /// Returns a promise of JavaScript that is settled inside of what settles that of Rust.
+    pub(crate) fn promise<T: Clone + 'static>(
+        promise: Promise<T>,
+        convert: impl FnOnce(T) -> Self + 'static,
+    ) -> Self {
+        Self::Later(Later(Box::new(move |resolve, reject| {
+            host::on_settled(&promise, move |result| match result {
+                Ok(value) => resolve.call(|scope| Ok(vec![convert(value).make(scope)?])),
+                Err(reason) => {
+                    reject.call(|scope| Ok(vec![crate::error::to_value(scope, &reason)?]))
+                }
+            });
+        })))
+    }
+
     pub(crate) fn make<'js>(self, scope: &Scope<'js>) -> Res<'js> {
         match self {
             Self::Undefined => Ok(scope.undefined()),
@@ -61,6 +95,11 @@ impl Plain {
                 Ok(object)
             }
             Self::Value(value) => value.held().get(scope),
+            Self::Later(Later(start)) => {
+                let (promise, resolve, reject) = scope.promise()?;
+                start(scope.hold(&resolve), scope.hold(&reject));
+                Ok(promise)
+            }
         }
     }
 }
@@ -176,6 +215,13 @@ impl ToJs for &[u8] {
 impl ToJs for Value {
     fn to_js(self) -> Plain {
         Plain::Value(self)
+    }
+}
+
+/// JavaScript gets a promise that is settled with this one, without a tick in between.
+impl<T: ToJs + Clone + 'static> ToJs for Promise<T> {
+    fn to_js(self) -> Plain {
+        Plain::promise(self, T::to_js)
     }
 }
 

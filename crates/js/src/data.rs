@@ -4,11 +4,12 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use phaseloop_node::host::Rejection;
+use phaseloop_node::Timeout;
+use phaseloop_node::host::{NumberedMap, Rejection};
 use phaseloop_node::process::Listener;
-use phaseloop_node::{Immediate, Timeout};
+use slab::Slab;
 
-use crate::engine::Held;
+use crate::engine::{Held, Kept};
 
 /// The settings of the program that an engine runs.
 #[derive(Debug, Default)]
@@ -26,8 +27,12 @@ pub(crate) struct Data {
     pub(crate) settings: Settings,
     /// The functions of the prelude that Rust calls.
     pub(crate) internal: OnceCell<Held>,
-    pub(crate) timers: RefCell<HashMap<u64, Timer>>,
-    pub(crate) immediates: RefCell<HashMap<u64, Immediate>>,
+    pub(crate) timers: RefCell<NumberedMap<usize, Timer>>,
+    pub(crate) immediates: RefCell<NumberedMap<usize, Immediate>>,
+    /// What ticks and microtasks call.
+    pub(crate) calls: RefCell<Slab<Call>>,
+    /// What the objects of timers and immediates look like.
+    pub(crate) shapes: OnceCell<crate::natives::Shapes>,
     /// The listeners of the process, by event.
     pub(crate) listeners: RefCell<HashMap<String, Listener>>,
     /// Rejected promises that had no handler, by address.
@@ -36,14 +41,31 @@ pub(crate) struct Data {
     /// What Rust has put in the place of modules.
     pub(crate) modules: RefCell<HashMap<String, Held>>,
     pub(crate) console: RefCell<Option<Box<dyn crate::Console>>>,
-    last: Cell<u64>,
+    last: Cell<usize>,
 }
 
 /// A timer that is set.
 pub(crate) struct Timer {
     pub(crate) timeout: Timeout,
+    /// The object of JavaScript.
+    pub(crate) object: Kept,
     /// Whether it was refreshed since it has fired.
     pub(crate) is_refreshed: bool,
+    /// Whether JavaScript has asked for its number.
+    pub(crate) is_asked: bool,
+}
+
+/// An immediate that is set.
+pub(crate) struct Immediate {
+    pub(crate) immediate: phaseloop_node::Immediate,
+    /// The object of JavaScript.
+    pub(crate) object: Kept,
+}
+
+/// A function of JavaScript that the loop calls once, and its arguments.
+pub(crate) struct Call {
+    pub(crate) callback: Kept,
+    pub(crate) args: Vec<Kept>,
 }
 
 impl Data {
@@ -55,7 +77,7 @@ impl Data {
     }
 
     /// Returns a new number.
-    pub(crate) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> usize {
         self.last.set(self.last.get() + 1);
         self.last.get()
     }
@@ -68,7 +90,7 @@ impl Data {
         }
         let immediates = self.immediates.take();
         for immediate in immediates.values() {
-            immediate.clear();
+            immediate.immediate.clear();
         }
         let listeners = self.listeners.take();
         for listener in listeners.values() {
@@ -76,5 +98,6 @@ impl Data {
         }
         let (modules, rejections) = (self.modules.take(), self.rejections.take());
         drop((timers, immediates, listeners, modules, rejections));
+        drop(self.calls.take());
     }
 }

@@ -12,6 +12,7 @@
 
 mod hook;
 mod memory;
+mod native;
 mod value;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +30,7 @@ use slab::Slab;
 
 use self::hook::Hook;
 use self::memory::Limited;
+pub(crate) use self::native::{Kept, Key};
 pub(crate) use self::value::Val;
 use crate::data::Data;
 use crate::error::{self, Error};
@@ -62,6 +64,9 @@ pub(crate) struct Limits {
 pub(crate) struct Inner {
     pub(crate) data: Data,
     slots: RefCell<Slab<Persistent<Value<'static>>>>,
+    natives: RefCell<Vec<Native>>,
+    /// The class of numbered objects.
+    numbered: Cell<qjs::JSClassID>,
     hook: Hook,
     /// How many calls into the engine are on the stack.
     depth: Cell<usize>,
@@ -104,6 +109,8 @@ impl Inner {
         let inner = Rc::new(Self {
             data,
             slots: RefCell::default(),
+            natives: RefCell::default(),
+            numbered: Cell::new(0),
             hook: Hook::default(),
             depth: Cell::new(0),
             unwinding: Cell::new(None),
@@ -113,6 +120,7 @@ impl Inner {
             _context: context,
             runtime,
         });
+        inner.prepare_natives();
         inner.track_rejections();
         Ok(inner)
     }
@@ -229,11 +237,6 @@ pub(crate) struct Scope<'js> {
 }
 
 impl<'js> Scope<'js> {
-    /// Creates a function that calls `native`.
-    pub(crate) fn native(&self, name: &str, native: Native) -> Res<'js> {
-        self.closure(name, Rc::new(native))
-    }
-
     /// Creates a function that calls `closure`.
     pub(crate) fn closure(&self, name: &str, closure: Closure) -> Res<'js> {
         let weak = Rc::downgrade(&self.inner);
@@ -242,7 +245,9 @@ impl<'js> Scope<'js> {
                 return Ok(Value::new_undefined(ctx));
             };
             let args: Vec<_> = args.0.into_iter().map(Val).collect();
-            invoke(&Scope { ctx, inner }, &closure, &args)
+            let scope = Scope { ctx, inner };
+            let outcome = invoke(&scope, || closure(&scope, &args));
+            outcome.map_or_else(|Fault| Err(rquickjs::Error::Exception), |value| Ok(value.0))
         };
         let function = self.known(Function::new(self.ctx.clone(), call))?;
         self.known(function.set_name(name))?;
@@ -334,18 +339,14 @@ impl<'js> Scope<'js> {
 }
 
 /// Calls a function of Rust for JavaScript. Nothing unwinds through the engine.
-fn invoke<'js>(
-    scope: &Scope<'js>,
-    closure: &Closure,
-    args: &[Val<'js>],
-) -> rquickjs::Result<Value<'js>> {
+fn invoke<'js>(scope: &Scope<'js>, f: impl FnOnce() -> Res<'js>) -> Res<'js> {
     let inner = &scope.inner;
     inner.hook_to_rust();
-    let outcome = host::catch_any(|| closure(scope, args));
+    let outcome = host::catch_any(f);
     inner.hook_to_js();
     inner.hook.begin_js();
     let fault = match outcome {
-        Ok(Ok(value)) => return Ok(value.0),
+        Ok(Ok(value)) => return Ok(value),
         Ok(Err(fault)) => fault,
         Err(payload) => match host::thrown(payload) {
             Ok(reason) => scope.throw_reason(&reason),
@@ -358,8 +359,7 @@ fn invoke<'js>(
             }
         },
     };
-    let Fault = fault;
-    Err(rquickjs::Error::Exception)
+    Err(fault)
 }
 
 /// A value that Rust keeps. A clone is the same slot; the last one releases it.

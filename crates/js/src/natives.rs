@@ -6,6 +6,7 @@ mod process;
 mod system;
 mod timers;
 
+pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.

@@ -14,6 +14,7 @@ use super::rejections::Rejection as State;
 use super::report;
 use phaseloop::extension::Call;
 use phaseloop::extension::Loop;
+pub use phaseloop::extension::NumberedMap;
 pub use phaseloop::extension::Payload;
 pub use phaseloop::extension::frame::{Frame, use_contexts};
 

@@ -128,6 +128,11 @@ impl<'js> Val<'js> {
         self.0.as_number()
     }
 
+    /// Returns `Number(value)`.
+    pub(crate) fn to_number(&self) -> Res<'js, f64> {
+        Ok(self.known(self.0.get::<Coerced<f64>>())?.0)
+    }
+
     /// Returns the text of a string.
     pub(crate) fn as_text(&self) -> Option<String> {
         if !self.0.is_string() {
@@ -180,19 +185,6 @@ impl<'js> Val<'js> {
         };
         let elements = array.iter::<Value<'js>>();
         elements.map(|value| Ok(Self(self.known(value)?))).collect()
-    }
-
-    /// Calls a function.
-    pub(crate) fn call(&self, this: &Self, args: &[Self]) -> Res<'js> {
-        let Some(function) = self.0.as_function() else {
-            return Err(self.not_a_function());
-        };
-        let mut list = Args::new(self.ctx().clone(), args.len());
-        self.known(list.this(this.0.clone()))?;
-        for arg in args {
-            self.known(list.push_arg(arg.0.clone()))?;
-        }
-        Ok(Self(self.known(list.apply(function))?))
     }
 
     fn construct(&self, _scope: &Scope<'js>, args: &[Self]) -> Res<'js> {

@@ -87,7 +87,7 @@ fn active<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
     let timers = data.timers.borrow();
     let timers = timers.values().filter(|it| it.timeout.has_ref());
     let immediates = data.immediates.borrow();
-    let immediates = immediates.values().filter(|it| it.has_ref());
+    let immediates = immediates.values().filter(|it| it.immediate.has_ref());
     let names = timers
         .map(|_| "Timeout")
         .chain(immediates.map(|_| "Immediate"));

@@ -63,10 +63,7 @@
   };
   process.hasUncaughtExceptionCaptureCallback = () => capture !== null;
 
-  process.nextTick = function nextTick(callback, ...args) {
-    needFunction(callback, 'callback');
-    natives.nextTick(args.length === 0 ? () => { callback(); } : () => { callback(...args); });
-  };
+  process.nextTick = natives.nextTick;
   let exitCode;
   const codeOf = (code, name) => {
     if (code === undefined || code === null) return undefined;
