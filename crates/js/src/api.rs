@@ -61,6 +61,7 @@ impl Engine {
     pub(crate) fn start(limits: Limits, data: Data) -> Result<Self, Error> {
         let inner = Inner::new(limits, data)?;
         inner.try_run(natives::install)?;
+        inner.limit_time(limits.time);
         host::describe_with(crate::error::described);
         Ok(Self(Rc::new(Owner(inner))))
     }

@@ -73,7 +73,8 @@ pub(crate) struct Inner {
     /// What unwinds through Rust as soon as JavaScript has returned.
     unwinding: Cell<Option<host::Payload>>,
     deadline: Rc<Cell<Option<Instant>>>,
-    limits: Limits,
+    /// The limit of time; none while the prelude runs.
+    time_limit: Cell<Option<Duration>>,
     raw: NonNull<qjs::JSContext>,
     /// Keeps the context, which `raw` is.
     _context: Context,
@@ -115,7 +116,7 @@ impl Inner {
             depth: Cell::new(0),
             unwinding: Cell::new(None),
             deadline,
-            limits,
+            time_limit: Cell::new(None),
             raw,
             _context: context,
             runtime,
@@ -123,6 +124,11 @@ impl Inner {
         inner.prepare_natives();
         inner.track_rejections();
         Ok(inner)
+    }
+
+    /// Begins to limit the time of callbacks.
+    pub(crate) fn limit_time(&self, limit: Option<Duration>) {
+        self.time_limit.set(limit);
     }
 
     /// Calls `f` with the engine entered, at any depth.
@@ -141,7 +147,7 @@ impl Inner {
         if depth == 0 {
             // SAFETY: the runtime is alive. The outermost call measures the stack from here.
             unsafe { qjs::JS_UpdateStackTop(qjs::JS_GetRuntime(self.raw.as_ptr())) };
-            let limit = self.limits.time.map(|limit| Instant::now() + limit);
+            let limit = self.time_limit.get().map(|limit| Instant::now() + limit);
             self.deadline.set(limit);
         }
         self.depth.set(depth + 1);

@@ -1,263 +1,187 @@
-//! Limits, the end of programs, and what an engine leaves behind.
+//! What an engine leaves behind: nothing. Under valgrind and AddressSanitizer the same tests look for
+//! leaks; see `.ci/run`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use phaseloop_js::{Args, Engine, Error};
-use phaseloop_node::process;
+use phaseloop_js::{Args, Engine, Error, Value};
+use phaseloop_node::{process, queue_microtask, set_timeout, sleep};
 
-fn exit_code(source: &'static str) -> (i32, String) {
-    let lines = Rc::new(RefCell::new(String::new()));
-    let output = lines.clone();
+#[allow(dead_code, reason = "only bytes are counted here")]
+#[path = "../../../tests/util/memory.rs"]
+mod memory;
+
+/// One test at a time: the bytes are those of the process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many engines; valgrind is slow, and the whole count is for a machine with time.
+fn engines() -> usize {
+    let count = std::env::var("PHASELOOP_JS_ENGINES").ok();
+    count.map_or(120, |it| it.parse().unwrap())
+}
+
+/// Work of every kind that is pending.
+const PENDING: &str = "setInterval(() => {}, 1e6); setTimeout(() => {}, 1e6); setImmediate(() => {}); process.on('exit', () => {});\n\
+     process.on('uncaughtException', () => {}); process.nextTick(() => {}); queueMicrotask(() => {});\n\
+     new Promise(() => {}).then(() => {}); Promise.resolve().then(() => {}); Promise.reject(1);\n\
+     const e = new (require('events'))(); e.on('x', () => e); e.emit('x'); globalThis.self = { e, self: globalThis };\n\
+     const { later, held } = require('rust:app'); later().then(() => e); held(() => e); AbortSignal.timeout(1e6).onabort = () => e;\n";
+
+/// An engine with work pending. Its heap is of the allocator that counts.
+fn engine() -> Engine {
+    let engine = Engine::builder().memory_limit(64 << 20).build().unwrap();
+    // A promise of Rust that is never settled, and a value that Rust keeps in a cycle.
+    let later = async |_: Args| {
+        std::future::pending::<()>().await;
+        Ok(())
+    };
+    engine.async_function("later", later).unwrap();
+    let kept = Rc::new(RefCell::new(Vec::<Value>::new()));
+    let held = move |args: Args| {
+        kept.borrow_mut().push(args.get::<Value>(0)?);
+        Ok(())
+    };
+    engine.function("held", held).unwrap();
+    engine.run("pending.js", PENDING).unwrap();
+    engine
+}
+
+/// When the last handle of an engine is dropped.
+#[derive(Clone, Copy, Debug)]
+enum Dropped {
+    Early,
+    InsideOfItself,
+    WithTheLoop,
+    AfterTheLoop,
+}
+
+const ALL: [Dropped; 4] = [
+    Dropped::Early,
+    Dropped::InsideOfItself,
+    Dropped::WithTheLoop,
+    Dropped::AfterTheLoop,
+];
+
+fn life(dropped: Dropped) {
     let exit = phaseloop_node::run(async move {
-        let console = move |is_error: bool, text: &str| {
-            if !is_error {
-                output.borrow_mut().push_str(text);
+        process::on_unhandled_rejection(|_| ());
+        let engine = engine();
+        match dropped {
+            Dropped::Early => return None,
+            Dropped::InsideOfItself => {
+                let slot = Rc::new(RefCell::new(None));
+                let taken = slot.clone();
+                let drop_it = move |_: Args| -> Result<(), Error> {
+                    drop(taken.borrow_mut().take());
+                    Ok(())
+                };
+                engine.function("drop", drop_it).unwrap();
+                let source = "setTimeout(() => { require('rust:app').drop(); globalThis.x = [1].map(() => e); }, 1)";
+                engine.run("drop.js", source).unwrap();
+                *slot.borrow_mut() = Some(engine);
+                sleep(3).await.unwrap();
+                assert!(slot.borrow().is_none(), "it was dropped by its own timer");
             }
-        };
-        let engine = Engine::builder().console(console).build().unwrap();
-        let kept = engine.clone();
-        process::on_exit(move |_| drop(kept.clone()));
-        if let Err(error) = engine.run("exit.js", source) {
-            phaseloop_node::throw(error);
+            Dropped::WithTheLoop => {
+                process::on_exit(move |_| drop(engine.clone()));
+                set_timeout(1, || process::exit(0));
+            }
+            Dropped::AfterTheLoop => {
+                set_timeout(1, || ());
+                queue_microtask(|| ());
+                engine.close();
+                return Some(engine);
+            }
         }
+        None
     });
-    let code = exit.code();
-    (code, lines.take())
+    assert_eq!(exit.code(), 0, "{dropped:?}");
+    // The last handle, if the future has returned it, goes after its loop.
+    drop(exit);
 }
 
-// J17: neither `catch` nor `finally` runs after `process.exit`.
+// J22, J25: engines end before, inside and after the run of their loop, with work pending.
 #[test]
-fn an_exit_ends_javascript_from_everywhere() {
-    let last = "process.on('exit', (c) => console.log('exit', c));\n";
-    for (place, source) in [
-        ("main", "process.exit(3)"),
-        (
-            "finally",
-            "try { process.exit(3); } finally { console.log('no'); }",
-        ),
-        (
-            "catch",
-            "try { process.exit(3); } catch { console.log('no'); }",
-        ),
-        (
-            "timer",
-            "setTimeout(() => { try { process.exit(3); } finally { console.log('no'); } }, 1)",
-        ),
-        ("tick", "process.nextTick(() => process.exit(3))"),
-        (
-            "job",
-            "Promise.resolve().then(() => { process.exit(3); }).finally(() => console.log('no'))",
-        ),
-        ("microtask", "queueMicrotask(() => process.exit(3))"),
-        (
-            "listener",
-            "const e = new (require('events'))(); e.on('x', () => process.exit(3)); e.emit('x'); console.log('no')",
-        ),
-        ("code", "process.exitCode = 3"),
-    ] {
-        let source = format!("{last}{source}");
-        let (code, lines) = exit_code(Box::leak(source.into_boxed_str()));
-        assert_eq!((code, lines.as_str()), (3, "exit 3\n"), "{place}");
-    }
+fn many_engines_leave_what_ten_leave() {
+    let _alone = alone();
+    let all = |count: usize| (0..count).for_each(|at| life(ALL[at % ALL.len()]));
+    all(12);
+    let before = memory::live();
+    all(engines());
+    let after = memory::live();
+    let more = after.saturating_sub(before);
+    assert!(more * 20 <= before, "{before} bytes, then {after}");
 }
 
-// J11, J12.
+// J22: an engine on a loop with others leaves nothing to the loop.
 #[test]
-fn uncaught_errors_have_the_codes_of_node() {
-    for (source, expected) in [
-        ("setTimeout(() => { throw new Error('a'); }, 1)", 1),
-        ("throw new Error('a')", 1),
-        ("Promise.reject(new Error('a'))", 1),
-        (
-            "process.on('uncaughtException', () => {}); setTimeout(() => { throw 5; }, 1)",
-            0,
-        ),
-        (
-            "process.on('uncaughtException', () => { throw 6; }); setTimeout(() => { throw 5; }, 1)",
-            7,
-        ),
-        (
-            "process.on('unhandledRejection', () => {}); Promise.reject(5)",
-            0,
-        ),
-    ] {
-        assert_eq!(exit_code(source).0, expected, "{source}");
-    }
-}
-
-// J18.
-#[test]
-fn an_endless_script_is_ended_and_the_loop_goes_on() {
+fn a_dropped_engine_leaves_nothing_to_its_loop() {
+    let _alone = alone();
     let exit = phaseloop_node::run(async {
-        let engine = Engine::builder()
-            .time_limit(Duration::from_millis(10))
-            .build()
-            .unwrap();
-        let reported = Rc::new(Cell::new(0));
-        let count = reported.clone();
-        process::on_uncaught_exception(move |reason, _| {
-            let error = reason
-                .downcast_ref::<Error>()
-                .expect("it is one of JavaScript");
-            assert!(error.is_interrupted());
-            count.set(count.get() + 1);
-        });
-        let endless =
-            "try { for (;;); } catch { globalThis.caught = 1; } finally { globalThis.caught = 2; }";
+        process::on_unhandled_rejection(|_| ());
         for _ in 0..20 {
-            engine
-                .run("timer.js", &format!("setTimeout(() => {{ {endless} }}, 1)"))
-                .unwrap();
+            drop(engine());
         }
-        engine
-            .run(
-                "job.js",
-                &format!("Promise.resolve().then(() => {{ {endless} }})"),
-            )
-            .unwrap();
-        while reported.get() < 21 {
-            phaseloop_node::sleep(5).await.unwrap();
-        }
-        let seen = engine.run("after.js", "typeof caught").unwrap();
-        assert_eq!(seen.to::<String>().unwrap(), "undefined");
-        assert!(
-            engine
-                .run("direct.js", endless)
-                .unwrap_err()
-                .is_interrupted()
-        );
-    });
-    assert_eq!(exit.code(), 0);
-}
-
-// J19, J20.
-#[test]
-fn memory_and_stack_are_limited_and_the_engine_goes_on() {
-    let exit = phaseloop_node::run(async {
-        let engine = Engine::builder()
-            .memory_limit(16 << 20)
-            .stack_limit(256 << 10)
-            .build()
-            .unwrap();
-        for _ in 0..20 {
-            let full = engine.run(
-                "full.js",
-                "(() => { const all = []; for (;;) all.push(new Array(1000).fill(1)); })()",
-            );
-            let full = full.unwrap_err();
-            assert!(full.is_out_of_memory(), "{full}");
-            let caught = "let text; try { const all = []; for (;;) all.push('x'.repeat(1e6) + all.length); } catch (e) { text = e.message; } text";
-            let caught = engine.run(
-                "caught.js",
-                &format!(
-                    "(() => {{ {} return text; }})()",
-                    caught.trim_end_matches(" text")
-                ),
-            );
-            assert_eq!(caught.unwrap().to::<String>().unwrap(), "out of memory");
-            let deep = engine.run("deep.js", "(function f() { return f() + 1; })()");
-            assert_eq!(deep.unwrap_err().name(), "RangeError");
-        }
-        assert_eq!(
-            engine
-                .run("after.js", "1 + 1")
-                .unwrap()
-                .to::<f64>()
-                .unwrap(),
-            2.0
-        );
-    });
-    assert_eq!(exit.code(), 0);
-}
-
-// J19: whatever was refused last, there is room for the error.
-#[test]
-fn a_full_heap_always_has_room_for_its_error() {
-    let exit = phaseloop_node::run(async {
-        for size in 0..8 {
-            let limit = (2 << 20) + 56 * size;
-            let engine = Engine::builder().memory_limit(limit).build().unwrap();
-            let source =
-                format!("(() => {{ let all = null; for (;;) all = [all, {{ n: {size} }}]; }})()");
-            let error = engine.run("full.js", &source).unwrap_err();
-            assert!(error.is_out_of_memory(), "{limit}: {error}");
-            assert!(engine.run("after.js", "1").is_ok());
-        }
-    });
-    assert_eq!(exit.code(), 0);
-}
-
-// J16: a panic of a function is uncaught, and JavaScript does not see it.
-#[test]
-fn a_panic_of_a_function_leaves_the_engine_usable() {
-    let exit = phaseloop_node::run(async {
-        let engine = Engine::new().unwrap();
-        let panic = |_: Args| -> Result<(), Error> { panic!("at fault") };
-        engine.function("panic", panic).unwrap();
-        let reported = Rc::new(RefCell::new(String::new()));
-        let text = reported.clone();
-        process::on_uncaught_exception(move |reason, _| *text.borrow_mut() = reason.to_string());
-        let source = "setTimeout(() => { try { require('rust:app').panic(); } catch { globalThis.seen = 1; } }, 1)";
-        engine.run("panic.js", source).unwrap();
-        phaseloop_node::sleep(10).await.unwrap();
-        assert_eq!(*reported.borrow(), "at fault");
-        let seen = engine.run("after.js", "typeof seen").unwrap();
-        assert_eq!(seen.to::<String>().unwrap(), "undefined");
-    });
-    assert_eq!(exit.code(), 0);
-}
-
-// J14, J15.
-#[test]
-fn errors_have_their_lines_and_their_classes() {
-    let exit = phaseloop_node::run(async {
-        let engine = Engine::new().unwrap();
-        let fail = |_: Args| Err::<(), _>(Error::new("RangeError", "too far"));
-        engine.function("fail", fail).unwrap();
-        let source = "let is; try { require('rust:app').fail(); } catch (e) { is = e instanceof RangeError; } is";
-        assert!(engine.run("a.js", source).unwrap().to::<bool>().unwrap());
-        let folder = std::env::temp_dir().join(format!("phaseloop-js-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("line.js");
-        std::fs::write(&file, "null.x;\n").unwrap();
-        let error = engine.run_file(&file).unwrap_err();
-        assert!(error.stack().contains("line.js:1:"), "{}", error.stack());
-        assert!(!error.stack().contains("phaseloop:"), "{}", error.stack());
-        std::fs::remove_dir_all(folder).unwrap();
-    });
-    assert_eq!(exit.code(), 0);
-}
-
-// J22, J25: engines are dropped with work pending, and leave nothing to the loop.
-#[test]
-fn a_dropped_engine_leaves_nothing() {
-    let exit = phaseloop_node::run(async {
-        for _ in 0..200 {
-            let engine = Engine::new().unwrap();
-            let source = "setInterval(() => {}, 1e6); setImmediate(() => {}); process.on('exit', () => {});\n\
-                 process.nextTick(() => {}); new Promise(() => {}).then(() => {}); Promise.resolve().then(() => {});";
-            engine.run("pending.js", source).unwrap();
-        }
-        phaseloop_node::sleep(1).await.unwrap();
+        sleep(1).await.unwrap();
     });
     assert_eq!(exit.code(), 0, "no interval keeps the loop");
+}
+
+// J22: what Rust still has of an engine that is gone is an error, not a fault.
+#[test]
+fn a_value_of_an_engine_that_is_gone_is_an_error() {
+    let _alone = alone();
+    let exit = phaseloop_node::run(async {
+        let engine = Engine::new().unwrap();
+        let function = engine.run("a.js", "() => 1").unwrap();
+        let promise = engine.run("b.js", "new Promise(() => {})").unwrap();
+        let error = engine.run("c.js", "throw { a: 1 }").unwrap_err();
+        drop(engine);
+        assert_eq!(function.call(()).unwrap_err().name(), "Error");
+        assert!(function.get("length").is_err());
+        assert!(promise.into_promise().await.is_err());
+        assert!(error.value().unwrap().get("a").is_err());
+    });
+    assert_eq!(exit.code(), 0);
 }
 
 // J23: what has fired, was cleared or settled releases its value.
 #[test]
 fn what_is_over_is_released() {
+    let _alone = alone();
     let exit = phaseloop_node::run(async {
         let engine = Engine::new().unwrap();
         let source = "for (let i = 0; i < 1000; i++) { clearTimeout(setTimeout(() => {}, 1e6)); setTimeout(() => {}, 1);\n\
-             clearImmediate(setImmediate(() => {})); setImmediate(() => {}); process.nextTick(() => {}); queueMicrotask(() => {}); }";
+             clearImmediate(setImmediate(() => {})); new Promise((f) => setTimeout(f, 1));\n\
+             const f = () => {}; process.on('warning', f); process.off('warning', f); require('rust:app').now().then(() => {}); setImmediate(() => {}); process.nextTick(() => {}); queueMicrotask(() => {}); }";
+        engine.async_function("now", async |_| Ok(1.0)).unwrap();
         engine.run("warm.js", "setTimeout(() => {}, 1)").unwrap();
-        phaseloop_node::sleep(5).await.unwrap();
-        let before = engine.held();
-        engine.run("many.js", source).unwrap();
-        phaseloop_node::sleep(20).await.unwrap();
-        assert_eq!(engine.held(), before);
+        sleep(5).await.unwrap();
+        let used = || {
+            engine
+                .run("used.js", "process.memoryUsage().heapUsed")
+                .unwrap()
+                .to::<f64>()
+                .unwrap()
+        };
+        let mut before = (0, 0.0);
+        for round in 0..4 {
+            engine.run("many.js", source).unwrap();
+            sleep(20).await.unwrap();
+            let now = (engine.held(), used());
+            if round > 0 {
+                assert_eq!(now.0, before.0, "values that Rust keeps");
+                assert!(
+                    now.1 < before.1 + 20_000.0,
+                    "{before:?} {now:?}: bytes of the heap"
+                );
+            }
+            before = now;
+        }
     });
     assert_eq!(exit.code(), 0);
 }
