@@ -177,6 +177,14 @@ impl Engine {
         self.inner().collect();
         self.inner().held()
     }
+
+    /// The bytes that the values of the engine use, for tests of leaks.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn heap_used(&self) -> i64 {
+        self.inner().collect();
+        self.inner().heap().1
+    }
 }
 
 enum Part {
