@@ -28,15 +28,15 @@ use crate::site::Site;
 /// ```
 /// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut event_loop = EventLoop::new()?;
-/// let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref())?;
-/// let sender = handle.sender();
-/// let thread = std::thread::spawn(move || sender.send());
-/// event_loop.run(RunMode::Default)?;
-/// thread.join().unwrap()?;
-/// # Ok(())
-/// # }
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut event_loop = EventLoop::new()?;
+///     let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref())?;
+///     let sender = handle.sender();
+///     let thread = std::thread::spawn(move || sender.send());
+///     event_loop.run(RunMode::Default)?;
+///     thread.join().unwrap()?;
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "uv_async_t")]
 pub struct AsyncHandle {
@@ -102,13 +102,13 @@ impl AsyncHandle {
     /// ```
     /// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref())?;
-    /// handle.send()?;
-    /// assert!(!event_loop.run(RunMode::Default)?);
-    /// # Ok(())
-    /// # }
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref())?;
+    ///     handle.send()?;
+    ///     assert!(!event_loop.run(RunMode::Default)?);
+    ///     Ok(())
+    /// }
     /// ```
     pub fn send(&self) -> Result<(), Error> {
         send(&self.state.sent, &self.core.handle.core().executor.shared)

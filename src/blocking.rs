@@ -54,10 +54,11 @@ use crate::site::Site;
 /// # Examples
 ///
 /// ```
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let sum = phaseloop::spawn_blocking(|| (1..=1_000_u64).sum::<u64>());
 ///     assert_eq!(sum.await.unwrap(), 500_500);
-/// });
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "uv_queue_work")]
@@ -86,10 +87,11 @@ where
 /// ```
 /// use phaseloop::{pool::Class, spawn_blocking_as};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let names = spawn_blocking_as(Class::Fs, || std::fs::read_dir(".").map(Iterator::count));
 ///     assert!(names.await.unwrap().is_ok());
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn spawn_blocking_as<T, F>(class: Class, job: F) -> JoinHandle<T>
@@ -112,13 +114,13 @@ impl LoopHandle {
     /// ```
     /// use phaseloop::{EventLoop, RunMode};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// let sum = event_loop.handle().spawn_blocking(|| (1..=1_000_u64).sum::<u64>());
-    /// event_loop.run(RunMode::Default)?;
-    /// assert!(sum.is_finished());
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let sum = event_loop.handle().spawn_blocking(|| (1..=1_000_u64).sum::<u64>());
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert!(sum.is_finished());
+    ///     Ok(())
+    /// }
     /// ```
     #[track_caller]
     pub fn spawn_blocking<T, F>(&self, job: F) -> JoinHandle<T>

@@ -198,15 +198,15 @@ impl fmt::Debug for Question<'_> {
 /// use phaseloop::Builder;
 /// use phaseloop::shuffle::{Kind, Question};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let last_first = |question: &Question<'_>| match question.kind {
-///     Kind::Event => question.count - 1,
-///     _ => 0,
-/// };
-/// let mut event_loop = Builder::new().shuffle(last_first).build()?;
-/// event_loop.block_on(async {});
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let last_first = |question: &Question<'_>| match question.kind {
+///         Kind::Event => question.count - 1,
+///         _ => 0,
+///     };
+///     let mut event_loop = Builder::new().shuffle(last_first).build()?;
+///     event_loop.block_on(async {});
+///     Ok(())
+/// }
 /// ```
 pub trait Chooser {
     /// Returns the number of an answer. A number beyond the last answer counts as the last one.
@@ -273,9 +273,11 @@ impl Default for Limits {
 /// ```
 /// use phaseloop::shuffle::{Kind, Pick, Who};
 ///
-/// let pick: Pick = "delay source3 2 =1".parse().unwrap();
-/// assert_eq!(pick, Pick { kind: Kind::Delay, who: Some(Who::Source(3)), nth: 2, answer: 1 });
-/// assert_eq!(pick.to_string(), "delay source3 2 =1");
+/// fn main() {
+///     let pick: Pick = "delay source3 2 =1".parse().unwrap();
+///     assert_eq!(pick, Pick { kind: Kind::Delay, who: Some(Who::Source(3)), nth: 2, answer: 1 });
+///     assert_eq!(pick.to_string(), "delay source3 2 =1");
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(

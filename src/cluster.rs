@@ -17,24 +17,24 @@
 //! use std::cell::Cell;
 //! use phaseloop::cluster::{self, Sharded};
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let sum = cluster::Builder::new().loops(2).block_on(async {
-//!     let hits = Sharded::new(async |index| Cell::new(index)).await?;
-//!     let here = hits.clone();
-//!     // A future on each loop; it need not be `Send`.
-//!     let counts = cluster::current().each(move |_| {
-//!         let hits = here.here();
-//!         async move {
-//!             hits.set(hits.get() + 10);
-//!             hits.get()
-//!         }
-//!     });
-//!     let counts: Result<Vec<_>, _> = counts.await.into_iter().collect();
-//!     Ok::<usize, phaseloop::task::JoinError>(counts?.iter().sum())
-//! })??;
-//! assert_eq!(sum, 10 + 11);
-//! # Ok(())
-//! # }
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let sum = cluster::Builder::new().loops(2).block_on(async {
+//!         let hits = Sharded::new(async |index| Cell::new(index)).await?;
+//!         let here = hits.clone();
+//!         // A future on each loop; it need not be `Send`.
+//!         let counts = cluster::current().each(move |_| {
+//!             let hits = here.here();
+//!             async move {
+//!                 hits.set(hits.get() + 10);
+//!                 hits.get()
+//!             }
+//!         });
+//!         let counts: Result<Vec<_>, _> = counts.await.into_iter().collect();
+//!         Ok::<usize, phaseloop::task::JoinError>(counts?.iter().sum())
+//!     })??;
+//!     assert_eq!(sum, 10 + 11);
+//!     Ok(())
+//! }
 //! ```
 
 mod balance;

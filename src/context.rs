@@ -16,12 +16,13 @@
 //!     *REQUEST.get().unwrap()
 //! }
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let seven = REQUEST.run(7, || spawn(work()));
 //!     let eight = REQUEST.run(8, || spawn(work()));
 //!     assert_eq!(REQUEST.get(), None);
 //!     assert_eq!((seven.await.unwrap(), eight.await.unwrap()), (7, 8));
-//! });
+//! }
 //! ```
 //!
 //! # What follows
@@ -74,12 +75,14 @@ use crate::frame::{Frame, Framed, Key};
 ///
 /// static USER: Variable<String> = Variable::new();
 ///
-/// assert_eq!(USER.get(), None);
-/// USER.run("ann".to_owned(), || {
-///     assert_eq!(*USER.get().unwrap(), "ann");
-///     USER.run("bob".to_owned(), || assert_eq!(*USER.get().unwrap(), "bob"));
-///     USER.exit(|| assert_eq!(USER.get(), None));
-/// });
+/// fn main() {
+///     assert_eq!(USER.get(), None);
+///     USER.run("ann".to_owned(), || {
+///         assert_eq!(*USER.get().unwrap(), "ann");
+///         USER.run("bob".to_owned(), || assert_eq!(*USER.get().unwrap(), "bob"));
+///         USER.exit(|| assert_eq!(USER.get(), None));
+///     });
+/// }
 /// ```
 ///
 /// A constant is no variable, since each of its uses would be another one. The compiler refuses it:
@@ -152,14 +155,15 @@ impl<T: 'static> Variable<T> {
     ///
     /// static REQUEST: Variable<u32> = Variable::new();
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let work = async {
     ///         yield_now().await;
     ///         *REQUEST.get().unwrap()
     ///     };
     ///     assert_eq!(REQUEST.scope(7, work).await, 7);
     ///     assert_eq!(REQUEST.get(), None);
-    /// });
+    /// }
     /// ```
     pub fn scope<F: Future>(&'static self, value: T, future: F) -> Scope<F> {
         Scope {
@@ -185,7 +189,8 @@ impl<T: 'static> Variable<T> {
     ///
     /// static REQUEST: Variable<u32> = Variable::new();
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let task = spawn(async {
     ///         REQUEST.enter_with(7);
     ///         yield_now().await;
@@ -193,7 +198,7 @@ impl<T: 'static> Variable<T> {
     ///     });
     ///     set_immediate(|| assert_eq!(REQUEST.get(), None));
     ///     assert_eq!(task.await.unwrap(), 7);
-    /// });
+    /// }
     /// ```
     pub fn enter_with(&'static self, value: T) {
         drop(self.frame_with(value).enter());
@@ -252,11 +257,13 @@ impl<F: Future> Future for Scope<F> {
 ///
 /// static REQUEST: Variable<u32> = Variable::new();
 ///
-/// let snapshot = REQUEST.run(7, Snapshot::new);
-/// assert_eq!(snapshot.run(|| REQUEST.get().as_deref().copied()), Some(7));
+/// fn main() {
+///     let snapshot = REQUEST.run(7, Snapshot::new);
+///     assert_eq!(snapshot.run(|| REQUEST.get().as_deref().copied()), Some(7));
 ///
-/// let mut add = snapshot.bind(|n| n + *REQUEST.get().unwrap());
-/// assert_eq!(REQUEST.run(100, || add(1)), 8);
+///     let mut add = snapshot.bind(|n| n + *REQUEST.get().unwrap());
+///     assert_eq!(REQUEST.run(100, || add(1)), 8);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Snapshot {

@@ -137,17 +137,17 @@ const PENDING_PASSES: usize = 8;
 /// ```
 /// use phaseloop::{EventLoop, RunMode};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = EventLoop::new()?;
-/// let handle = event_loop.handle();
-/// handle.set_immediate({
-///     let handle = handle.clone();
-///     move || _ = handle.set_immediate(|| println!("in the second turn"))
-/// });
-/// assert!(event_loop.run(RunMode::NoWait)?, "the second immediate is queued");
-/// assert!(!event_loop.run(RunMode::Default)?);
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let handle = event_loop.handle();
+///     handle.set_immediate({
+///         let handle = handle.clone();
+///         move || _ = handle.set_immediate(|| println!("in the second turn"))
+///     });
+///     assert!(event_loop.run(RunMode::NoWait)?, "the second immediate is queued");
+///     assert!(!event_loop.run(RunMode::Default)?);
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunMode {
@@ -190,14 +190,14 @@ enum MaxWait {
 /// use std::time::Duration;
 /// use phaseloop::{EventLoop, RunMode, time::Timer};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut event_loop = EventLoop::new()?;
-/// let timer = Timer::new(&event_loop.handle());
-/// timer.start(Duration::from_millis(1), Duration::ZERO, |_| println!("fired"))?;
-/// let alive = event_loop.run(RunMode::Default)?;
-/// assert!(!alive);
-/// # Ok(())
-/// # }
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut event_loop = EventLoop::new()?;
+///     let timer = Timer::new(&event_loop.handle());
+///     timer.start(Duration::from_millis(1), Duration::ZERO, |_| println!("fired"))?;
+///     let alive = event_loop.run(RunMode::Default)?;
+///     assert!(!alive);
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "uv_loop_t")]
 #[doc(alias = "Runtime")]

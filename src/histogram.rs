@@ -34,14 +34,16 @@ const BUCKETS: usize = STEPS * GROUPS;
 /// use std::time::Duration;
 /// use phaseloop::observe::Histogram;
 ///
-/// let mut histogram = Histogram::new();
-/// for millis in 1..=100 {
-///     histogram.record(Duration::from_millis(millis));
+/// fn main() {
+///     let mut histogram = Histogram::new();
+///     for millis in 1..=100 {
+///         histogram.record(Duration::from_millis(millis));
+///     }
+///     assert_eq!(histogram.count(), 100);
+///     assert_eq!(histogram.max(), Duration::from_millis(100));
+///     let median = histogram.quantile(0.5).as_secs_f64();
+///     assert!((median / 0.050 - 1.0).abs() < 0.032, "{median}");
 /// }
-/// assert_eq!(histogram.count(), 100);
-/// assert_eq!(histogram.max(), Duration::from_millis(100));
-/// let median = histogram.quantile(0.5).as_secs_f64();
-/// assert!((median / 0.050 - 1.0).abs() < 0.032, "{median}");
 /// ```
 #[derive(Clone)]
 pub struct Histogram {

@@ -25,8 +25,8 @@
 //! use hyper::{Response, service::service_fn};
 //! use phaseloop::{hyper::serve, net::TcpListener, signal::ctrl_c};
 //!
-//! # fn main() -> std::io::Result<()> {
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let requests = Rc::new(Cell::new(0));
 //!     let service = service_fn(move |_| {
 //!         requests.set(requests.get() + 1);
@@ -37,8 +37,7 @@
 //!     serve(listener, service)
 //!         .with_graceful_shutdown(async { _ = ctrl_c().await })
 //!         .await
-//! })
-//! # }
+//! }
 //! ```
 
 mod connection;

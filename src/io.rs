@@ -14,15 +14,15 @@
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let (reader, mut writer) = pipe()?;
 //!     writer.write_all(b"first\nsecond\n").await?;
 //!     let mut line = String::new();
 //!     BufReader::new(reader).read_line(&mut line).await?;
 //!     assert_eq!(line, "first\n");
-//!     std::io::Result::Ok(())
-//! })
-//! # .unwrap();
+//!     Ok(())
+//! }
 //! ```
 
 pub(crate) mod bytes;

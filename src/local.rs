@@ -44,12 +44,13 @@ use crate::site::Site;
 ///     value
 /// }
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let state = asks_for_send(Local::new(Rc::new(Cell::new(0))));
 ///     state.set(state.get() + 1);
 ///     asks_for_send(Local::new(sleep(Duration::from_millis(1)))).await;
 ///     assert_eq!(state.get(), 1);
-/// });
+/// }
 /// ```
 pub struct Local<T: 'static> {
     /// In a box, so that the value stays where it is when the `Local` moves. The inner `None` means

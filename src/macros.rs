@@ -29,10 +29,11 @@ pub mod rt;
 ///     name.len()
 /// }
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (one, two) = join!(fetch("one"), fetch("three"));
 ///     assert_eq!((one, two), (3, 5));
-/// });
+/// }
 /// ```
 #[macro_export]
 macro_rules! join {
@@ -75,12 +76,13 @@ macro_rules! join {
 /// use std::io;
 /// use phaseloop::try_join;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let ok = async { Ok::<_, io::Error>(1) };
 ///     let error = async { Err::<(), _>(io::Error::other("no")) };
 ///     let both = try_join!(ok, error, std::future::pending::<io::Result<()>>());
 ///     assert_eq!(both.unwrap_err().to_string(), "no");
-/// });
+/// }
 /// ```
 #[macro_export]
 macro_rules! try_join {
@@ -157,7 +159,8 @@ macro_rules! try_join {
 /// use std::time::Duration;
 /// use phaseloop::{select, sync::mpsc, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (sender, mut receiver) = mpsc::channel(1);
 ///     sender.send(3).await.unwrap();
 ///     drop(sender);
@@ -170,7 +173,7 @@ macro_rules! try_join {
 ///         }
 ///     }
 ///     assert_eq!(sum, 3);
-/// });
+/// }
 /// ```
 #[macro_export]
 macro_rules! select {

@@ -27,13 +27,14 @@ const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 /// use std::time::Duration;
 /// use phaseloop::{LoopHandle, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let before = LoopHandle::current().metrics();
 ///     sleep(Duration::from_millis(20)).await;
 ///     let metrics = LoopHandle::current().metrics().since(&before);
 ///     assert!(metrics.idle >= Duration::from_millis(15), "the loop waited: {metrics:?}");
 ///     assert!(metrics.utilization() < 0.5);
-/// });
+/// }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -142,13 +143,14 @@ impl Metrics {
     /// use std::{thread, time::Duration};
     /// use phaseloop::{LoopHandle, time::sleep};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     sleep(Duration::from_millis(50)).await;
     ///     thread::sleep(Duration::from_millis(50)); // blocks the loop half of the time
     ///     sleep(Duration::from_millis(1)).await;
     ///     let metrics = LoopHandle::current().metrics();
     ///     assert!(metrics.delay().quantile(0.9) > Duration::from_millis(25));
-    /// });
+    /// }
     /// ```
     #[must_use]
     #[inline]
@@ -162,10 +164,12 @@ impl Metrics {
     /// # Examples
     ///
     /// ```
-    /// let event_loop = phaseloop::EventLoop::new()?;
-    /// let text = event_loop.handle().metrics().to_prometheus(&[("loop", "main")]);
-    /// assert!(text.contains("phaseloop_turns_total{loop=\"main\"} 0\n"));
-    /// # Ok::<(), std::io::Error>(())
+    /// fn main() -> Result<(), std::io::Error> {
+    ///     let event_loop = phaseloop::EventLoop::new()?;
+    ///     let text = event_loop.handle().metrics().to_prometheus(&[("loop", "main")]);
+    ///     assert!(text.contains("phaseloop_turns_total{loop=\"main\"} 0\n"));
+    ///     Ok(())
+    /// }
     /// ```
     #[must_use]
     #[inline]

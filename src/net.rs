@@ -15,8 +15,8 @@
 //! use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 //! use phaseloop::{net::{TcpListener, TcpStream}, spawn};
 //!
-//! # fn main() -> std::io::Result<()> {
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let listener = TcpListener::bind("127.0.0.1:0").await?;
 //!     let address = listener.local_addr()?;
 //!     let server = spawn(async move {
@@ -31,8 +31,7 @@
 //!     assert_eq!(answer, "hello");
 //!     assert_eq!(server.await.unwrap()?, 5);
 //!     Ok(())
-//! })
-//! # }
+//! }
 //! ```
 
 mod accept;

@@ -39,15 +39,17 @@ pub use crate::runtime::phase_call::PhaseCall;
 /// use phaseloop::phase::{Phase, call_in};
 /// use std::{cell::RefCell, rc::Rc};
 ///
-/// let log = Rc::new(RefCell::new(Vec::new()));
-/// phaseloop::run(async {
-///     for phase in [Phase::Check, Phase::Poll] {
-///         let log = log.clone();
-///         call_in(phase, move || log.borrow_mut().push(phase));
-///     }
-/// })?;
-/// assert_eq!(*log.borrow(), [Phase::Poll, Phase::Check]);
-/// # Ok::<(), phaseloop::Error>(())
+/// fn main() -> Result<(), phaseloop::Error> {
+///     let log = Rc::new(RefCell::new(Vec::new()));
+///     phaseloop::run(async {
+///         for phase in [Phase::Check, Phase::Poll] {
+///             let log = log.clone();
+///             call_in(phase, move || log.borrow_mut().push(phase));
+///         }
+///     })?;
+///     assert_eq!(*log.borrow(), [Phase::Poll, Phase::Check]);
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 pub fn call_in(phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {

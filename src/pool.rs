@@ -34,13 +34,12 @@ const MOST_THREADS: usize = 1024;
 /// use phaseloop::pool::Class;
 /// use phaseloop::spawn_blocking_as;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let job = spawn_blocking_as(Class::Fs, || std::fs::read("Cargo.toml"));
 ///     assert!(job.await.unwrap()?.starts_with(b"[package]"));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -118,15 +117,14 @@ pub(crate) trait Job: Send + Sync {
 /// ```
 /// use phaseloop::{pool::Pool, spawn_blocking};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     spawn_blocking(|| 6 * 7).await.unwrap();
 ///     let stats = Pool::global().stats();
 ///     assert!(stats.started >= 1);
 ///     println!("{} threads, longest wait {:?}", stats.threads, stats.longest_wait);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Pool {
@@ -215,8 +213,10 @@ impl fmt::Debug for Pool {
 /// ```
 /// use phaseloop::pool::Pool;
 ///
-/// let stats = Pool::global().stats();
-/// assert!(stats.idle <= stats.threads);
+/// fn main() {
+///     let stats = Pool::global().stats();
+///     assert!(stats.idle <= stats.threads);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -242,15 +242,15 @@ pub struct PoolStats {
 /// ```
 /// use phaseloop::{Builder, pool::{Class, PoolBuilder}, spawn_blocking};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let pool = PoolBuilder::new().threads(2).limit(Class::Fs, 1).name("reader").build();
-/// let mut event_loop = Builder::new().pool(pool).build()?;
-/// let name = event_loop.block_on(async {
-///     spawn_blocking(|| std::thread::current().name().map(str::to_owned)).await
-/// });
-/// assert_eq!(name.unwrap().as_deref(), Some("reader"));
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let pool = PoolBuilder::new().threads(2).limit(Class::Fs, 1).name("reader").build();
+///     let mut event_loop = Builder::new().pool(pool).build()?;
+///     let name = event_loop.block_on(async {
+///         spawn_blocking(|| std::thread::current().name().map(str::to_owned)).await
+///     });
+///     assert_eq!(name.unwrap().as_deref(), Some("reader"));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]

@@ -30,16 +30,15 @@
 //! use phaseloop::io::AsyncReadExt;
 //! use phaseloop::process::{Command, Stdio};
 //!
-//! # fn main() -> std::io::Result<()> {
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
 //!     let mut text = String::new();
 //!     child.stdout.take().unwrap().read_to_string(&mut text).await?;
 //!     assert_eq!(text, "hello\n");
 //!     assert!(child.wait().await?.success());
 //!     Ok(())
-//! })
-//! # }
+//! }
 //! ```
 
 #[cfg(unix)]
@@ -82,8 +81,10 @@ pub use stdio::Stdio;
 /// ```
 /// use phaseloop::{process, signal::SignalKind};
 ///
-/// let alive = SignalKind::from_raw(0);
-/// assert!(process::kill(std::process::id() as i32, alive).is_ok());
+/// fn main() {
+///     let alive = SignalKind::from_raw(0);
+///     assert!(process::kill(std::process::id() as i32, alive).is_ok());
+/// }
 /// ```
 pub fn kill(process: i32, kind: SignalKind) -> io::Result<()> {
     sys::process::kill(process, kind.as_raw()).map_err(|error| kind.explain(error))

@@ -10,16 +10,18 @@
 //! use std::{cell::Cell, rc::Rc, time::Duration};
 //! use phaseloop::{shuffle, spawn_blocking, time::sleep};
 //!
-//! // Two jobs, and a program that does not care which one ends first.
-//! shuffle::explore(50, || async {
-//!     let sum = Rc::new(Cell::new(0));
-//!     let jobs = [1, 2].map(|n| spawn_blocking(move || n));
-//!     for job in jobs {
-//!         sum.set(sum.get() + job.await.unwrap());
-//!     }
-//!     sleep(Duration::from_secs(1)).await;
-//!     assert_eq!(sum.get(), 3);
-//! });
+//! fn main() {
+//!     // Two jobs, and a program that does not care which one ends first.
+//!     shuffle::explore(50, || async {
+//!         let sum = Rc::new(Cell::new(0));
+//!         let jobs = [1, 2].map(|n| spawn_blocking(move || n));
+//!         for job in jobs {
+//!             sum.set(sum.get() + job.await.unwrap());
+//!         }
+//!         sleep(Duration::from_secs(1)).await;
+//!         assert_eq!(sum.get(), 3);
+//!     });
+//! }
 //! ```
 //!
 //! A seed that fails is run again with fewer and fewer unusual answers, until none can be left out.

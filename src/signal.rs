@@ -52,20 +52,15 @@
 //!
 //! ```
 //! use phaseloop::signal::{SignalKind, Signals};
+//! use rustix::process::{Signal, getpid, kill_process};
 //!
-//! # fn main() -> std::io::Result<()> {
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let mut signals = Signals::new([SignalKind::TERM, SignalKind::USR1])?;
-//! #   use rustix::process::{Signal, getpid, kill_process};
-//! #   kill_process(getpid(), Signal::USR1)?;
-//!     while let Some(kind) = signals.recv().await {
-//!         println!("{kind}");
-//! #       assert_eq!(kind, SignalKind::USR1);
-//! #       break;
-//!     }
+//!     kill_process(getpid(), Signal::USR1)?; // as `kill -USR1` does from a shell
+//!     assert_eq!(signals.recv().await, Some(SignalKind::USR1));
 //!     Ok(())
-//! })
-//! # }
+//! }
 //! ```
 
 mod kind;
@@ -109,14 +104,13 @@ use crate::site::Site;
 /// # Examples
 ///
 /// ```no_run
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     println!("ctrl-c ends this program in good order, a second one at once");
 ///     phaseloop::signal::ctrl_c().await?;
 ///     println!("closing");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn ctrl_c() -> impl Future<Output = io::Result<()>> {

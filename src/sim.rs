@@ -12,27 +12,29 @@
 //! use phaseloop::net::{TcpListener, TcpStream};
 //! use phaseloop::{shuffle, sim::Network};
 //!
-//! shuffle::explore(20, || async {
-//!     let network = Network::current();
-//!     network.host("db", [10, 0, 0, 2]).run(|| async {
-//!         let listener = TcpListener::bind("0.0.0.0:5432").await.unwrap();
-//!         let (mut stream, _) = listener.accept().await.unwrap();
-//!         stream.write_all(b"hello").await.unwrap();
+//! fn main() {
+//!     shuffle::explore(20, || async {
+//!         let network = Network::current();
+//!         network.host("db", [10, 0, 0, 2]).run(|| async {
+//!             let listener = TcpListener::bind("0.0.0.0:5432").await.unwrap();
+//!             let (mut stream, _) = listener.accept().await.unwrap();
+//!             stream.write_all(b"hello").await.unwrap();
+//!         });
+//!         let web = network.host("web", [10, 0, 0, 1]).run(|| async {
+//!             let mut stream = loop {
+//!                 // The server may start later.
+//!                 match TcpStream::connect("db:5432").await {
+//!                     Ok(stream) => break stream,
+//!                     Err(_) => phaseloop::time::sleep(Duration::from_millis(10)).await,
+//!                 }
+//!             };
+//!             let mut text = String::new();
+//!             stream.read_to_string(&mut text).await.unwrap();
+//!             text
+//!         });
+//!         assert_eq!(web.await.unwrap(), "hello");
 //!     });
-//!     let web = network.host("web", [10, 0, 0, 1]).run(|| async {
-//!         let mut stream = loop {
-//!             // The server may start later.
-//!             match TcpStream::connect("db:5432").await {
-//!                 Ok(stream) => break stream,
-//!                 Err(_) => phaseloop::time::sleep(Duration::from_millis(10)).await,
-//!             }
-//!         };
-//!         let mut text = String::new();
-//!         stream.read_to_string(&mut text).await.unwrap();
-//!         text
-//!     });
-//!     assert_eq!(web.await.unwrap(), "hello");
-//! });
+//! }
 //! ```
 //!
 //! # What a socket does
@@ -94,26 +96,26 @@ pub use crate::wire::{Link, Settings};
 /// use phaseloop::sim::{Network, Settings};
 /// use phaseloop::time::{sleep, timeout};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = phaseloop::Builder::new().network(Settings::default()).build()?;
-/// event_loop.block_on(async {
-///     let network = Network::current();
-///     let server = network.host("server", [10, 0, 0, 1]);
-///     let serving = server.run(|| async {
-///         let listener = TcpListener::bind("0.0.0.0:80").await.unwrap();
-///         loop {
-///             drop(listener.accept().await);
-///         }
-///     });
-///     network.partition("localhost", "server");
-///     let wait = Duration::from_secs(1);
-///     assert!(timeout(wait, TcpStream::connect("server:80")).await.is_err());
-///     network.heal("localhost", "server");
-///     assert!(timeout(wait, TcpStream::connect("server:80")).await.unwrap().is_ok());
-///     drop(serving);
-///     Ok(())
-/// })
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = phaseloop::Builder::new().network(Settings::default()).build()?;
+///     event_loop.block_on(async {
+///         let network = Network::current();
+///         let server = network.host("server", [10, 0, 0, 1]);
+///         let serving = server.run(|| async {
+///             let listener = TcpListener::bind("0.0.0.0:80").await.unwrap();
+///             loop {
+///                 drop(listener.accept().await);
+///             }
+///         });
+///         network.partition("localhost", "server");
+///         let wait = Duration::from_secs(1);
+///         assert!(timeout(wait, TcpStream::connect("server:80")).await.is_err());
+///         network.heal("localhost", "server");
+///         assert!(timeout(wait, TcpStream::connect("server:80")).await.unwrap().is_ok());
+///         drop(serving);
+///         Ok(())
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Network {
@@ -227,18 +229,20 @@ impl fmt::Debug for Network {
 ///     std::future::pending().await
 /// }
 ///
-/// shuffle::explore(20, || async {
-///     let server = Network::current().host("server", [10, 0, 0, 1]);
-///     server.run(serve).detach();
-///     sleep(Duration::from_secs(1)).await;
-///     let mut client = TcpStream::connect("server:80").await.unwrap();
-///     server.crash();
-///     assert!(client.read(&mut [0; 8]).await.is_err());
-///     assert!(TcpStream::connect("server:80").await.is_err());
-///     server.restart();
-///     sleep(Duration::from_secs(1)).await;
-///     assert!(TcpStream::connect("server:80").await.is_ok());
-/// });
+/// fn main() {
+///     shuffle::explore(20, || async {
+///         let server = Network::current().host("server", [10, 0, 0, 1]);
+///         server.run(serve).detach();
+///         sleep(Duration::from_secs(1)).await;
+///         let mut client = TcpStream::connect("server:80").await.unwrap();
+///         server.crash();
+///         assert!(client.read(&mut [0; 8]).await.is_err());
+///         assert!(TcpStream::connect("server:80").await.is_err());
+///         server.restart();
+///         sleep(Duration::from_secs(1)).await;
+///         assert!(TcpStream::connect("server:80").await.is_ok());
+///     });
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Host {

@@ -10,10 +10,11 @@
 //! use std::time::Duration;
 //! use phaseloop::{stream::StreamExt, time::interval};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let ticks = interval(Duration::from_millis(1)).take(3);
 //!     assert_eq!(ticks.count().await, 3);
-//! });
+//! }
 //! ```
 
 pub use futures::stream::{Stream, StreamExt, TryStream, TryStreamExt};

@@ -31,7 +31,8 @@
 //! use std::time::Duration;
 //! use phaseloop::{select, spawn, sync::Mutex, time::sleep};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let lock = Rc::new(Mutex::new(()));
 //!     let guard = lock.clone().lock_owned().await;
 //!     spawn(async move {
@@ -49,7 +50,7 @@
 //!         }
 //!     }
 //!     drop(first.await);
-//! });
+//! }
 //! ```
 //!
 //! # Reports
@@ -63,7 +64,8 @@
 //! use std::rc::Rc;
 //! use phaseloop::{LoopHandle, phase, spawn, sync::Mutex};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let audit = Rc::new(Mutex::new(()).named("audit"));
 //!     let guard = audit.lock().await;
 //!     let task = spawn({
@@ -78,7 +80,7 @@
 //!     assert!(report.contains("by the main future"), "{report}");
 //!     drop(guard);
 //!     task.await.unwrap();
-//! });
+//! }
 //! ```
 //!
 //! # Outside of a loop

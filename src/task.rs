@@ -49,11 +49,12 @@ pub use crate::task_info::{Id, Info};
 /// # Examples
 ///
 /// ```
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let name = std::rc::Rc::new("Rc");
 ///     let task = phaseloop::spawn(async move { format!("hello, {name}") });
 ///     assert_eq!(task.await.unwrap(), "hello, Rc");
-/// });
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "spawn_local")]
@@ -83,21 +84,23 @@ where
 /// use phaseloop::{next_tick, queue_microtask, set_immediate};
 /// use std::{cell::RefCell, rc::Rc};
 ///
-/// let log = Rc::new(RefCell::new(Vec::new()));
-/// let say = |what| {
-///     let log = log.clone();
-///     move || log.borrow_mut().push(what)
-/// };
-/// let (microtask, tick) = (say("microtask"), say("tick"));
-/// phaseloop::run(async move {
-///     // In a callback, which an immediate is.
-///     set_immediate(move || {
-///         queue_microtask(microtask);
-///         next_tick(tick);
-///     });
-/// })?;
-/// assert_eq!(*log.borrow(), ["tick", "microtask"]);
-/// # Ok::<(), phaseloop::Error>(())
+/// fn main() -> Result<(), phaseloop::Error> {
+///     let log = Rc::new(RefCell::new(Vec::new()));
+///     let say = |what| {
+///         let log = log.clone();
+///         move || log.borrow_mut().push(what)
+///     };
+///     let (microtask, tick) = (say("microtask"), say("tick"));
+///     phaseloop::run(async move {
+///         // In a callback, which an immediate is.
+///         set_immediate(move || {
+///             queue_microtask(microtask);
+///             next_tick(tick);
+///         });
+///     })?;
+///     assert_eq!(*log.borrow(), ["tick", "microtask"]);
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "nextTick")]
@@ -118,17 +121,19 @@ pub fn next_tick(tick: impl FnOnce() + 'static) {
 /// use phaseloop::{queue_microtask, set_immediate};
 /// use std::{cell::RefCell, rc::Rc};
 ///
-/// let log = Rc::new(RefCell::new(Vec::new()));
-/// let say = |what| {
-///     let log = log.clone();
-///     move || log.borrow_mut().push(what)
-/// };
-/// phaseloop::run(async {
-///     set_immediate(say("immediate"));
-///     queue_microtask(say("microtask"));
-/// })?;
-/// assert_eq!(*log.borrow(), ["microtask", "immediate"]);
-/// # Ok::<(), phaseloop::Error>(())
+/// fn main() -> Result<(), phaseloop::Error> {
+///     let log = Rc::new(RefCell::new(Vec::new()));
+///     let say = |what| {
+///         let log = log.clone();
+///         move || log.borrow_mut().push(what)
+///     };
+///     phaseloop::run(async {
+///         set_immediate(say("immediate"));
+///         queue_microtask(say("microtask"));
+///     })?;
+///     assert_eq!(*log.borrow(), ["microtask", "immediate"]);
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "queueMicrotask")]
@@ -151,12 +156,14 @@ pub fn queue_microtask(microtask: impl FnOnce() + 'static) {
 /// ```
 /// use phaseloop::set_immediate;
 ///
-/// phaseloop::run(async {
-///     set_immediate(|| println!("in the check phase of this turn"));
-///     let cleared = set_immediate(|| unreachable!("it was cleared"));
-///     cleared.clear();
-/// })?;
-/// # Ok::<(), phaseloop::Error>(())
+/// fn main() -> Result<(), phaseloop::Error> {
+///     phaseloop::run(async {
+///         set_immediate(|| println!("in the check phase of this turn"));
+///         let cleared = set_immediate(|| unreachable!("it was cleared"));
+///         cleared.clear();
+///     })?;
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "setImmediate")]
@@ -172,13 +179,14 @@ pub fn set_immediate(immediate: impl FnOnce() + 'static) -> Immediate {
 /// ```
 /// use phaseloop::task;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     assert!(task::current().is_none(), "the main future is not a task");
 ///     let worker = task::Builder::new().name("worker").spawn(async {
 ///         task::current().unwrap().to_string()
 ///     });
 ///     assert!(worker.await.unwrap().contains("worker"));
-/// });
+/// }
 /// ```
 #[must_use]
 #[doc(alias = "id")]
@@ -194,12 +202,13 @@ pub fn current() -> Option<Info> {
 /// ```
 /// use phaseloop::task;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let task = task::Builder::new().name("reader").spawn(async { task::current() });
 ///     let info = task.await.unwrap().unwrap();
 ///     assert_eq!(info.name(), Some("reader"));
 ///     assert!(info.spawned_at().file().ends_with(".rs"));
-/// });
+/// }
 /// ```
 #[derive(Debug, Default)]
 #[must_use = "a builder does nothing until `spawn`"]

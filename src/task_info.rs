@@ -9,12 +9,13 @@ use std::rc::Rc;
 /// # Examples
 ///
 /// ```
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let first = phaseloop::spawn(async {}).id();
 ///     let second = phaseloop::spawn(async {}).id();
 ///     assert!(first < second);
 ///     assert_eq!(first.to_string(), "1");
-/// });
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub(crate) u64);
@@ -39,12 +40,13 @@ impl fmt::Display for Id {
 /// ```
 /// use phaseloop::{LoopHandle, task};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     task::Builder::new().name("reader").spawn(async {}).detach();
 ///     let tasks = LoopHandle::current().tasks();
 ///     assert_eq!(tasks[0].name(), Some("reader"));
 ///     assert!(tasks[0].to_string().starts_with("task 1 \"reader\" ("));
-/// });
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Info {

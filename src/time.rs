@@ -76,11 +76,12 @@ pub mod error {
 /// use std::time::Duration;
 /// use phaseloop::time::{now, sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let start = now();
 ///     sleep(Duration::from_millis(2)).await;
 ///     assert!(now() - start >= Duration::from_millis(2));
-/// });
+/// }
 /// ```
 #[must_use]
 #[track_caller]
@@ -101,11 +102,13 @@ pub fn now() -> Instant {
 /// use std::time::Duration;
 /// use phaseloop::time::{sleep, system_now};
 ///
-/// phaseloop::shuffle::explore(10, || async {
-///     let start = system_now();
-///     sleep(Duration::from_secs(3600)).await;
-///     assert!(system_now().duration_since(start).unwrap() >= Duration::from_secs(3600));
-/// });
+/// fn main() {
+///     phaseloop::shuffle::explore(10, || async {
+///         let start = system_now();
+///         sleep(Duration::from_secs(3600)).await;
+///         assert!(system_now().duration_since(start).unwrap() >= Duration::from_secs(3600));
+///     });
+/// }
 /// ```
 #[must_use]
 pub fn system_now() -> SystemTime {

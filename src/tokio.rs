@@ -12,15 +12,17 @@
 //! use std::rc::Rc;
 //! use std::time::Duration;
 //!
-//! phaseloop::tokio::block_on(async {
-//!     let shared = Rc::new(40); // not `Send`: this is a task of the loop
-//!     let two = tokio::spawn(async {
-//!         tokio::time::sleep(Duration::from_millis(1)).await;
-//!         2
+//! fn main() {
+//!     phaseloop::tokio::block_on(async {
+//!         let shared = Rc::new(40); // not `Send`: this is a task of the loop
+//!         let two = tokio::spawn(async {
+//!             tokio::time::sleep(Duration::from_millis(1)).await;
+//!             2
+//!         });
+//!         phaseloop::time::sleep(Duration::from_millis(1)).await;
+//!         assert_eq!(*shared + two.await.unwrap(), 42);
 //!     });
-//!     phaseloop::time::sleep(Duration::from_millis(1)).await;
-//!     assert_eq!(*shared + two.await.unwrap(), 42);
-//! });
+//! }
 //! ```
 //!
 //! With the attribute:
@@ -141,14 +143,14 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = phaseloop::Builder::new().tokio().build()?;
-    /// event_loop.block_on(async {
-    ///     let answer = tokio::spawn(async { 42 }).await;
-    ///     assert_eq!(answer.unwrap(), 42);
-    /// });
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = phaseloop::Builder::new().tokio().build()?;
+    ///     event_loop.block_on(async {
+    ///         let answer = tokio::spawn(async { 42 }).await;
+    ///         assert_eq!(answer.unwrap(), 42);
+    ///     });
+    ///     Ok(())
+    /// }
     /// ```
     pub fn tokio(self) -> Self {
         self.set_wait(wait_by(|core| Ok(Box::new(Island::new(core)?))))
@@ -169,10 +171,12 @@ impl Builder {
 /// ```
 /// use std::time::Duration;
 ///
-/// let late = phaseloop::tokio::block_on(async {
-///     tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()).await
-/// });
-/// assert!(late.is_err());
+/// fn main() {
+///     let late = phaseloop::tokio::block_on(async {
+///         tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()).await
+///     });
+///     assert!(late.is_err());
+/// }
 /// ```
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -198,17 +202,19 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// ```
 /// use std::{cell::Cell, rc::Rc, time::Duration};
 ///
-/// let late = Rc::new(Cell::new(false));
-/// let mark = late.clone();
-/// phaseloop::tokio::run(async move {
-///     // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
-///     phaseloop::spawn(async move {
-///         tokio::time::sleep(Duration::from_millis(1)).await;
-///         mark.set(true);
-///     }).detach();
-/// })?;
-/// assert!(late.get());
-/// # Ok::<(), phaseloop::Error>(())
+/// fn main() -> Result<(), phaseloop::Error> {
+///     let late = Rc::new(Cell::new(false));
+///     let mark = late.clone();
+///     phaseloop::tokio::run(async move {
+///         // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
+///         phaseloop::spawn(async move {
+///             tokio::time::sleep(Duration::from_millis(1)).await;
+///             mark.set(true);
+///         }).detach();
+///     })?;
+///     assert!(late.get());
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {

@@ -10,16 +10,15 @@
 //! use phaseloop::io::AsyncReadExt;
 //! use phaseloop::tty::{Mode, Tty};
 //!
-//! # fn main() -> std::io::Result<()> {
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let mut tty = Tty::open()?;
 //!     tty.set_mode(Mode::Raw)?;
 //!     let mut key = [0; 16];
 //!     let length = tty.read(&mut key).await?;
 //!     println!("{:?} in {:?}", &key[..length], tty.size()?);
 //!     Ok(())
-//! })
-//! # }
+//! }
 //! ```
 
 use std::cell::RefCell;
@@ -64,16 +63,15 @@ pub use crate::kinds::Mode;
 /// use phaseloop::io::AsyncReadExt;
 /// use phaseloop::tty::{Mode, Tty};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut tty = Tty::open()?;
 ///     tty.set_mode(Mode::Raw)?;
 ///     let mut key = [0; 8];
 ///     let length = tty.read(&mut key).await?;
 ///     println!("{:?}", &key[..length]);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "uv_tty_t")]
 pub struct Tty {
@@ -243,12 +241,19 @@ pub fn reset_mode() -> io::Result<()> {
 ///
 /// # Examples
 ///
-/// ```
-/// use phaseloop::tty::Size;
+/// ```no_run
+/// use phaseloop::tty::{Size, Tty};
 ///
 /// fn fits(size: Size, text: &str) -> bool {
 ///     text.lines().count() <= size.rows.into()
 ///         && text.lines().all(|line| line.len() <= size.columns.into())
+/// }
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let size = Tty::open()?.size()?;
+///     println!("{size:?}: {}", fits(size, "one\ntwo"));
+///     Ok(())
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -276,8 +281,8 @@ fn size_of(terminal: BorrowedFd<'_>) -> io::Result<Size> {
 /// ```no_run
 /// use phaseloop::tty::Tty;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let tty = Tty::open()?;
 ///     let mut resizes = tty.resizes()?;
 ///     while let Some(size) = resizes.recv().await {
@@ -285,8 +290,7 @@ fn size_of(terminal: BorrowedFd<'_>) -> io::Result<Size> {
 ///         println!("{} x {}", size.columns, size.rows);
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Resizes {
     signals: Signals,

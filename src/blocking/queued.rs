@@ -22,16 +22,16 @@ use crate::task_info::Id;
 /// ```
 /// use phaseloop::{EventLoop, RunMode};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = EventLoop::new()?;
-/// let work = event_loop.handle().queue_work(
-///     || println!("on a thread of the pool, unless it was cancelled before"),
-///     |result| println!("cancelled: {}", result.is_err_and(|error| error.is_cancelled())),
-/// )?;
-/// work.cancel();
-/// event_loop.run(RunMode::Default)?;
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let work = event_loop.handle().queue_work(
+///         || println!("on a thread of the pool, unless it was cancelled before"),
+///         |result| println!("cancelled: {}", result.is_err_and(|error| error.is_cancelled())),
+///     )?;
+///     work.cancel();
+///     event_loop.run(RunMode::Default)?;
+///     Ok(())
+/// }
 /// ```
 pub struct QueuedWork {
     job: Arc<dyn Job>,
@@ -77,15 +77,15 @@ impl LoopHandle {
     /// ```
     /// use phaseloop::{EventLoop, RunMode};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// event_loop.handle().queue_work(
-    ///     || (1..=1_000_u64).sum::<u64>(),
-    ///     |sum| assert_eq!(sum.unwrap(), 500_500),
-    /// )?;
-    /// assert!(!event_loop.run(RunMode::Default)?);
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     event_loop.handle().queue_work(
+    ///         || (1..=1_000_u64).sum::<u64>(),
+    ///         |sum| assert_eq!(sum.unwrap(), 500_500),
+    ///     )?;
+    ///     assert!(!event_loop.run(RunMode::Default)?);
+    ///     Ok(())
+    /// }
     /// ```
     #[track_caller]
     pub fn queue_work<T: Send + 'static>(

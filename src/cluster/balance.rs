@@ -16,13 +16,13 @@ use crate::metrics::Utilization;
 /// ```
 /// use phaseloop::cluster::{self, Balance};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// cluster::Builder::new().loops(2).block_on(async {
-///     let listeners = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin).await?;
-///     assert!(listeners.local_addr().ip().is_loopback());
-///     Ok(())
-/// })?
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let listeners = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin).await?;
+///         assert!(listeners.local_addr().ip().is_loopback());
+///         Ok(())
+///     })?
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -30,11 +30,11 @@ type EachLoop = dyn Fn(usize, LoopBuilder) -> LoopBuilder + Send + Sync;
 /// ```
 /// use phaseloop::cluster;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let loops = cluster::Builder::new().loops(3).block_on(async { cluster::current().len() })?;
-/// assert_eq!(loops, 3);
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let loops = cluster::Builder::new().loops(3).block_on(async { cluster::current().len() })?;
+///     assert_eq!(loops, 3);
+///     Ok(())
+/// }
 /// ```
 #[must_use = "a builder does nothing until `block_on`"]
 pub struct Builder {

@@ -36,21 +36,21 @@ pub use error::{SendError, TryRecvError, TrySendError};
 /// ```
 /// use phaseloop::cluster;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// cluster::Builder::new().loops(2).block_on(async {
-///     let (sender, mut receiver) = cluster::channel(8);
-///     let senders = cluster::current().each(move |index| {
-///         let sender = sender.clone();
-///         async move { sender.send(index).await.unwrap() }
-///     });
-///     let mut sum = 0;
-///     while let Some(index) = receiver.recv().await {
-///         sum += index;
-///     }
-///     assert_eq!(sum, 0 + 1);
-///     senders.await;
-/// })
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let (sender, mut receiver) = cluster::channel(8);
+///         let senders = cluster::current().each(move |index| {
+///             let sender = sender.clone();
+///             async move { sender.send(index).await.unwrap() }
+///         });
+///         let mut sum = 0;
+///         while let Some(index) = receiver.recv().await {
+///             sum += index;
+///         }
+///         assert_eq!(sum, 0 + 1);
+///         senders.await;
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn channel<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {

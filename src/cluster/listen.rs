@@ -61,35 +61,35 @@ pub(super) type Handed = io::Result<(Detached<TcpStream>, SocketAddr)>;
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, copy};
 /// use phaseloop::{cluster, net::TcpStream, spawn};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// cluster::Builder::new().loops(2).block_on(async {
-///     let listeners = cluster::listen("127.0.0.1:0").await?;
-///     let address = listeners.local_addr();
-///     let servers = cluster::current().each(move |_| {
-///         let listener = listeners.here();
-///         async move {
-///             let serve = async {
-///                 while let Ok((stream, _)) = listener.accept().await {
-///                     spawn(async move { copy(&stream, &mut &stream).await }).detach();
-///                 }
-///             };
-///             cluster::stopping().run_until_cancelled(serve).await;
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let listeners = cluster::listen("127.0.0.1:0").await?;
+///         let address = listeners.local_addr();
+///         let servers = cluster::current().each(move |_| {
+///             let listener = listeners.here();
+///             async move {
+///                 let serve = async {
+///                     while let Ok((stream, _)) = listener.accept().await {
+///                         spawn(async move { copy(&stream, &mut &stream).await }).detach();
+///                     }
+///                 };
+///                 cluster::stopping().run_until_cancelled(serve).await;
+///             }
+///         });
+///         let mut client = TcpStream::connect(address).await?;
+///         client.write_all(b"to whichever loop").await?;
+///         client.close().await?;
+///         let mut answer = String::new();
+///         client.read_to_string(&mut answer).await?;
+///         assert_eq!(answer, "to whichever loop");
+///         let stopped = cluster::current().shutdown(Duration::from_secs(10)).await;
+///         assert!(stopped.is_clean(), "{stopped}");
+///         for server in servers.await {
+///             server?;
 ///         }
-///     });
-///     let mut client = TcpStream::connect(address).await?;
-///     client.write_all(b"to whichever loop").await?;
-///     client.close().await?;
-///     let mut answer = String::new();
-///     client.read_to_string(&mut answer).await?;
-///     assert_eq!(answer, "to whichever loop");
-///     let stopped = cluster::current().shutdown(Duration::from_secs(10)).await;
-///     assert!(stopped.is_clean(), "{stopped}");
-///     for server in servers.await {
-///         server?;
-///     }
-///     Ok(())
-/// })?
-/// # }
+///         Ok(())
+///     })?
+/// }
 /// ```
 #[track_caller]
 pub fn listen<A: ToAddresses>(target: A) -> Listen<A> {

@@ -26,16 +26,16 @@ use crate::runtime::remote::RemoteJoinHandle;
 /// use std::{cell::RefCell, collections::HashMap};
 /// use phaseloop::cluster::{self, Sharded};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// cluster::Builder::new().loops(2).block_on(async {
-///     let users = Sharded::new(async |_| RefCell::new(HashMap::new())).await?;
-///     let home = users.index_of("ada");
-///     users.on(home, async |map| map.borrow_mut().insert("ada", 36))?.await?;
-///     let age = users.on(home, async |map| map.borrow().get("ada").copied())?.await?;
-///     assert_eq!(age, Some(36));
-///     Ok::<(), Box<dyn std::error::Error>>(())
-/// })?
-/// # }
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let users = Sharded::new(async |_| RefCell::new(HashMap::new())).await?;
+///         let home = users.index_of("ada");
+///         users.on(home, async |map| map.borrow_mut().insert("ada", 36))?.await?;
+///         let age = users.on(home, async |map| map.borrow().get("ada").copied())?.await?;
+///         assert_eq!(age, Some(36));
+///         Ok::<(), Box<dyn std::error::Error>>(())
+///     })?
+/// }
 /// ```
 pub struct Sharded<T: 'static> {
     shards: Arc<Shards>,

@@ -49,17 +49,17 @@ const NAME: &str = "cluster shutdown";
 /// use std::time::Duration;
 /// use phaseloop::cluster;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// cluster::Builder::new().loops(2).block_on(async {
-///     let workers = cluster::current().each(|index| async move {
-///         cluster::stopping().cancelled().await;
-///         index
-///     });
-///     let stopped = cluster::current().shutdown(Duration::from_secs(5)).await;
-///     assert!(stopped.is_clean());
-///     assert_eq!(workers.await.len(), 2);
-/// })
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let workers = cluster::current().each(|index| async move {
+///             cluster::stopping().cancelled().await;
+///             index
+///         });
+///         let stopped = cluster::current().shutdown(Duration::from_secs(5)).await;
+///         assert!(stopped.is_clean());
+///         assert_eq!(workers.await.len(), 2);
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn stopping() -> CancellationToken {
@@ -196,19 +196,19 @@ impl End {
 /// use std::{future::pending, time::Duration};
 /// use phaseloop::cluster;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let stopped = cluster::Builder::new().loops(2).block_on(async {
-///     let hangs = cluster::current().remote(1).spawn(|| pending::<()>()).unwrap();
-///     let stopped = cluster::current().shutdown(Duration::from_millis(10)).await;
-///     assert!(hangs.await.unwrap_err().is_cancelled());
-///     stopped
-/// })?;
-/// assert!(!stopped.is_clean());
-/// assert_eq!(stopped.left[0].index, 1);
-/// // stopped after 10.1ms, and has cut on loop 1: task 1 (src/main.rs:6:48): waits for …
-/// assert!(stopped.to_string().contains("task 1 ("), "{stopped}");
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let stopped = cluster::Builder::new().loops(2).block_on(async {
+///         let hangs = cluster::current().remote(1).spawn(|| pending::<()>()).unwrap();
+///         let stopped = cluster::current().shutdown(Duration::from_millis(10)).await;
+///         assert!(hangs.await.unwrap_err().is_cancelled());
+///         stopped
+///     })?;
+///     assert!(!stopped.is_clean());
+///     assert_eq!(stopped.left[0].index, 1);
+///     // stopped after 10.1ms, and has cut on loop 1: task 1 (src/main.rs:6:48): waits for …
+///     assert!(stopped.to_string().contains("task 1 ("), "{stopped}");
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

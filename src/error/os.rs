@@ -22,7 +22,8 @@ use super::kinds::kind_of;
 /// use std::io::ErrorKind;
 /// use phaseloop::{OsError, fs, os_error};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let error = fs::read("/no/such/file").await.unwrap_err();
 ///     assert_eq!(error.kind(), ErrorKind::NotFound);
 ///     assert!(error.to_string().starts_with("read \"/no/such/file\": "));
@@ -33,7 +34,7 @@ use super::kinds::kind_of;
 ///     assert_eq!(inner.path(), Some("/no/such/file".as_ref()));
 ///     // `unwrap` prints the same line; `{:#?}` prints the fields.
 ///     assert_eq!(format!("{inner:?}"), inner.to_string());
-/// });
+/// }
 /// ```
 pub struct OsError {
     operation: &'static str,
@@ -130,12 +131,13 @@ impl OsError {
 /// ```
 /// use phaseloop::{net::TcpStream, os_error};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let error = TcpStream::connect("127.0.0.1:1").await.unwrap_err();
 ///     assert!(error.to_string().starts_with("connect 127.0.0.1:1: "));
 ///     assert_eq!(error.raw_os_error(), None);
 ///     assert!(os_error(&error).is_some());
-/// });
+/// }
 /// ```
 #[must_use]
 pub fn os_error(error: &io::Error) -> Option<i32> {

@@ -33,10 +33,11 @@ use crate::task_info::Id;
 /// # Examples
 ///
 /// ```
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let task = phaseloop::spawn(async { 20 + 1 });
 ///     assert_eq!(task.await.unwrap() * 2, 42);
-/// });
+/// }
 /// ```
 #[must_use = "await it, or call `detach` to let the task go on by itself, as dropping the handle does"]
 pub struct JoinHandle<T: 'static> {
@@ -93,10 +94,12 @@ impl<T> JoinHandle<T> {
     /// # Examples
     ///
     /// ```
-    /// phaseloop::run(async {
-    ///     phaseloop::spawn(async { println!("not awaited") }).detach();
-    /// })?;
-    /// # Ok::<(), phaseloop::Error>(())
+    /// fn main() -> Result<(), phaseloop::Error> {
+    ///     phaseloop::run(async {
+    ///         phaseloop::spawn(async { println!("not awaited") }).detach();
+    ///     })?;
+    ///     Ok(())
+    /// }
     /// ```
     pub fn detach(self) {
         drop(self);
@@ -233,13 +236,14 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// # Examples
 ///
 /// ```
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let task = phaseloop::spawn(std::future::pending::<()>());
 ///     let stop = task.abort_handle();
 ///     let thread = std::thread::spawn(move || stop.abort());
 ///     assert!(task.await.unwrap_err().is_cancelled());
 ///     thread.join().unwrap();
-/// });
+/// }
 /// ```
 #[derive(Clone)]
 pub struct AbortHandle {
@@ -275,13 +279,14 @@ impl AbortHandle {
     /// # Examples
     ///
     /// ```
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let task = phaseloop::spawn(async {});
     ///     let handle = task.abort_handle();
     ///     assert!(!handle.is_finished());
     ///     task.await.unwrap();
     ///     assert!(handle.is_finished());
-    /// });
+    /// }
     /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -332,7 +337,9 @@ fn abort_task(task: &TaskRef) {
 ///     Ok(phaseloop::spawn(async { 42 }).await?)
 /// }
 ///
-/// assert_eq!(phaseloop::block_on(answer()).unwrap(), 42);
+/// fn main() {
+///     assert_eq!(phaseloop::block_on(answer()).unwrap(), 42);
+/// }
 /// ```
 pub struct JoinError {
     /// `None` if the task was cancelled. The lock makes the error `Sync` although a payload need
@@ -387,11 +394,12 @@ impl JoinError {
     /// # Examples
     ///
     /// ```
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let task = phaseloop::spawn(async { panic!("a bug") });
     ///     let error = task.await.unwrap_err();
     ///     assert_eq!(error.into_panic().downcast_ref(), Some(&"a bug"));
-    /// });
+    /// }
     /// ```
     #[track_caller]
     #[must_use]

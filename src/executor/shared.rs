@@ -207,17 +207,17 @@ impl Drop for Shared {
 /// ```
 /// use phaseloop::{Builder, UnhandledPanic, phase, spawn};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = Builder::new().unhandled_panic(UnhandledPanic::Unwind).build()?;
-/// let run = std::panic::AssertUnwindSafe(|| {
-///     event_loop.block_on(async {
-///         spawn(async { panic!("a bug") }).detach();
-///         phase::check().await;
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = Builder::new().unhandled_panic(UnhandledPanic::Unwind).build()?;
+///     let run = std::panic::AssertUnwindSafe(|| {
+///         event_loop.block_on(async {
+///             spawn(async { panic!("a bug") }).detach();
+///             phase::check().await;
+///         });
 ///     });
-/// });
-/// assert!(std::panic::catch_unwind(run).is_err());
-/// # Ok(())
-/// # }
+///     assert!(std::panic::catch_unwind(run).is_err());
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -26,16 +26,15 @@ use crate::sys;
 /// ```
 /// use phaseloop::fs;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let (one, other) = (folder.join("one"), folder.join("other"));
 ///     fs::write(&one, "hello").await?;
 ///     assert_eq!(fs::copy(&one, &other).await?, 5);
 ///     assert_eq!(fs::read(&other).await?, b"hello");
 ///     fs::remove_dir_all(folder).await
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> impl Future<Output = io::Result<u64>> {
@@ -50,13 +49,12 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> impl Future<Output 
 /// ```
 /// use phaseloop::fs::{self, CopyOptions, Reflink};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// # let to = std::env::temp_dir().join(format!("phaseloop-reflink-{}", std::process::id()));
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let to = std::env::temp_dir().join(format!("phaseloop-reflink-{}", std::process::id()));
 ///     CopyOptions::new().reflink(Reflink::Try).copy("Cargo.toml", &to).await?;
 ///     fs::remove_file(&to).await
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reflink {
@@ -77,8 +75,8 @@ pub enum Reflink {
 /// use std::io::ErrorKind;
 /// use phaseloop::fs::{self, CopyOptions, Reflink};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let (one, other) = (folder.join("one"), folder.join("other"));
 ///     fs::write(&one, "hello").await?;
@@ -88,8 +86,7 @@ pub enum Reflink {
 ///     assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
 ///     fs::remove_dir_all(folder).await?;
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "options do nothing until `copy`"]

@@ -41,15 +41,14 @@ const LARGEST_BATCH: usize = 1024;
 /// ```
 /// use phaseloop::stream::TryStreamExt;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut entries = phaseloop::fs::read_dir(".").await?;
 ///     while let Some(entry) = entries.try_next().await? {
 ///         println!("{:?} {:?}", entry.file_name(), entry.file_type());
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadDir>> {
@@ -106,8 +105,8 @@ pub fn scan_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<D
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut entries = phaseloop::fs::read_dir("src").await?;
 ///     let mut names = Vec::new();
 ///     while let Some(entry) = entries.next_entry().await? {
@@ -115,8 +114,7 @@ pub fn scan_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<D
 ///     }
 ///     assert!(names.contains(&"lib.rs".into()));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct ReadDir {
     path: Arc<Path>,
@@ -232,16 +230,15 @@ fn wrap(operation: &'static str, error: io::Error, path: &Path) -> io::Error {
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     for entry in phaseloop::fs::scan_dir("src").await? {
 ///         if entry.file_type().is_file() {
 ///             println!("{:?}: {} bytes", entry.path(), entry.metadata().await?.len());
 ///         }
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone)]
 pub struct DirEntry {

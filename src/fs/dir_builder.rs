@@ -13,16 +13,15 @@ use super::platform;
 /// ```
 /// use phaseloop::fs::{self, DirBuilder};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let deep = folder.join("a/b/c");
 ///     assert!(DirBuilder::new().create(&deep).await.is_err(), "its parent is missing");
 ///     DirBuilder::new().recursive(true).create(&deep).await?;
 ///     assert!(fs::metadata(&deep).await?.is_dir());
 ///     fs::remove_dir_all(folder).await
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct DirBuilder {

@@ -58,8 +58,8 @@ use crate::sys;
 /// use phaseloop::stream::StreamExt;
 /// use phaseloop::fs::{self, File};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let path = folder.join("list");
 ///     let mut file = File::create(&path).await?;
@@ -69,8 +69,7 @@ use crate::sys;
 ///     assert_eq!(lines.next().await.transpose()?.as_deref(), Some("one"));
 ///     assert_eq!(lines.next().await.transpose()?.as_deref(), Some("two"));
 ///     fs::remove_dir_all(folder).await
-/// })
-/// # }
+/// }
 /// ```
 pub struct File {
     shared: Arc<Shared>,
@@ -201,19 +200,18 @@ impl File {
     /// ```
     /// use phaseloop::{fs::File, io::AsyncWriteExt};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
-    ///     # let path = std::env::temp_dir().join(format!("doc-{}", std::process::id()));
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let path = std::env::temp_dir().join(format!("doc-{}", std::process::id()));
     ///     let mut file = File::create(&path).await?;
     ///     file.write_all(b"hello").await?;
     ///     let mut file = file.try_into_std().expect_err("a job writes the bytes");
     ///     file.flush().await?;
     ///     let file: std::fs::File = file.into_std().await?;
-    ///     # std::fs::remove_file(path)?;
+    ///     std::fs::remove_file(path)?;
     ///     assert_eq!(file.metadata()?.len(), 5);
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     #[expect(
         clippy::result_large_err,

@@ -20,8 +20,8 @@ use crate::sys;
 /// use phaseloop::fs::{self, OpenOptions};
 /// use std::io::SeekFrom;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let path = folder.join("file");
 ///     let mut options = OpenOptions::new();
@@ -33,8 +33,7 @@ use crate::sys;
 ///     assert_eq!(rest, "ello");
 ///     file.close().await?;
 ///     fs::remove_dir_all(folder).await
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpenOptions {

@@ -23,13 +23,12 @@ use crate::sys;
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let manifest = phaseloop::fs::read("Cargo.toml").await?;
 ///     assert!(manifest.starts_with(b"[package]"));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>> {
@@ -50,13 +49,12 @@ pub fn read(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<u8>>>
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let manifest = phaseloop::fs::read_to_string("Cargo.toml").await?;
 ///     assert!(manifest.starts_with("[package]"));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn read_to_string(path: impl AsRef<Path>) -> impl Future<Output = io::Result<String>> {
@@ -121,16 +119,15 @@ pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 /// ```
 /// use phaseloop::fs;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let path = folder.join("greeting");
 ///     fs::write(&path, "hello").await?;
 ///     fs::append(&path, ", world").await?;
 ///     assert_eq!(fs::read_to_string(&path).await?, "hello, world");
 ///     fs::remove_dir_all(folder).await
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn write(
@@ -203,13 +200,12 @@ pub fn truncate(path: impl AsRef<Path>, length: u64) -> impl Future<Output = io:
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let metadata = phaseloop::fs::metadata("Cargo.toml").await?;
 ///     assert!(metadata.is_file() && metadata.len() > 0);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> {

@@ -36,15 +36,14 @@ impl File {
     /// ```
     /// use phaseloop::fs::File;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let file = File::open("Cargo.toml").await?;
     ///     let mut word = [0; 7];
     ///     assert_eq!(file.read_at(&mut word, 1).await?, 7);
     ///     assert_eq!(&word, b"package");
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     #[inline]
     pub async fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

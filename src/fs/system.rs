@@ -17,14 +17,13 @@ use crate::sys;
 /// ```
 /// use phaseloop::fs::{self, Access};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     fs::access("Cargo.toml", Access::READ).await?;
-///     # #[cfg(unix)]
+///     #[cfg(unix)]
 ///     assert!(fs::access("Cargo.toml", Access::READ | Access::EXECUTE).await.is_err());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(u8);
@@ -73,13 +72,12 @@ impl BitOr for Access {
 /// ```
 /// use phaseloop::fs::{self, Access};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     fs::access("/", Access::READ | Access::EXECUTE).await?;
 ///     assert!(fs::access("/no/such/file", Access::EXISTS).await.is_err());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn access(path: impl AsRef<Path>, access: Access) -> impl Future<Output = io::Result<()>> {
@@ -116,15 +114,14 @@ pub fn symlink(
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let system = phaseloop::fs::statfs(".").await?;
 ///     let free = system.available_blocks * system.fragment_size;
 ///     println!("{free} bytes are available");
 ///     assert!(system.available_blocks <= system.blocks);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -160,15 +157,14 @@ pub struct FileSystem {
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let system = phaseloop::fs::statfs(".").await?;
 ///     let available = system.available_blocks * system.fragment_size;
 ///     println!("{available} bytes are left");
 ///     assert!(system.available_blocks <= system.blocks);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn statfs(path: impl AsRef<Path>) -> impl Future<Output = io::Result<FileSystem>> {

@@ -36,13 +36,12 @@ const ATTEMPTS: usize = 1000;
 /// ```
 /// use phaseloop::fs;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     assert!(fs::metadata(&folder).await?.is_dir());
 ///     fs::remove_dir(folder).await
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn mkdtemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {

@@ -15,8 +15,8 @@ use crate::sys::fs::Time;
 /// use phaseloop::fs::{self, FileTimes};
 /// use std::time::{Duration, SystemTime};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (file, path) = fs::mkstemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let day = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
 ///     file.set_times(FileTimes::new().set_modified(day)).await?;
@@ -24,8 +24,7 @@ use crate::sys::fs::Time;
 ///     fs::set_times(&path, FileTimes::new().set_modified_now()).await?;
 ///     assert!(file.metadata().await?.modified()? > day);
 ///     fs::remove_file(path).await
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "times are set by handing them to `set_times`"]

@@ -47,25 +47,20 @@ use crate::sys::watch::Notice;
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows,ignore-apple,ignore-bsd
 /// use phaseloop::fs::{self, WatchKind};
 ///
-/// # let directory = std::env::temp_dir().join(format!("phaseloop-watch-{}", std::process::id()));
-/// # std::fs::create_dir_all(&directory)?;
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let directory = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let mut watcher = fs::watch(&directory)?;
 ///     std::fs::write(directory.join("new"), "text")?;
 ///     let event = watcher.recv().await.unwrap();
 ///     assert_eq!(event.kind, WatchKind::Created);
 ///     assert_eq!(event.path, directory.join("new"));
-/// #   std::fs::remove_dir_all(&directory)?;
+///     std::fs::remove_dir_all(&directory)?;
 ///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "uv_fs_event_t")]
@@ -117,12 +112,11 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows,ignore-apple,ignore-bsd
 /// use phaseloop::fs::{self, WatchKind};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let mut watcher = fs::watch(&folder)?;
 ///     fs::create_dir(folder.join("new")).await?;
@@ -130,10 +124,7 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 ///     assert_eq!(event.kind, WatchKind::Created);
 ///     assert_eq!(event.path, folder.join("new"));
 ///     fs::remove_dir_all(folder).await
-/// })
-/// # }
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
+/// }
 /// ```
 pub struct Watcher {
     core: HandleCore,
@@ -145,24 +136,19 @@ pub struct Watcher {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows,ignore-apple,ignore-bsd
 /// use phaseloop::fs;
 ///
-/// # let directory = std::env::temp_dir().join(format!("phaseloop-event-{}", std::process::id()));
-/// # std::fs::create_dir(&directory)?;
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let directory = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
 ///     let mut changes = fs::watch(&directory)?;
 ///     fs::write(directory.join("new"), "text").await?;
 ///     let change = changes.recv().await.expect("the watcher is open");
 ///     assert_eq!(change.name(), Some("new".as_ref()));
 ///     assert!(!change.is_directory);
 ///     fs::remove_dir_all(&directory).await
-/// })
-/// # }
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

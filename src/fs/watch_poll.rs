@@ -58,9 +58,10 @@ const SHORTEST: u64 = 1_000_000;
 /// use std::time::Duration;
 /// use phaseloop::fs;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// # let path = std::env::temp_dir().join(format!("phaseloop-watch-poll-{}", std::process::id()));
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     let path = folder.join("settings.toml");
 ///     let mut watcher = fs::watch_poll(&path, Duration::from_millis(5))?;
 ///     let event = watcher.recv().await.unwrap();
 ///     assert_eq!(event.current.unwrap_err().kind(), std::io::ErrorKind::NotFound);
@@ -68,10 +69,8 @@ const SHORTEST: u64 = 1_000_000;
 ///     let event = watcher.recv().await.unwrap();
 ///     assert!(event.previous.is_none());
 ///     assert!(event.current.is_ok());
-/// #   std::fs::remove_file(&path)?;
-///     Ok(())
-/// })
-/// # }
+///     fs::remove_dir_all(folder).await
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "uv_fs_poll_t")]
@@ -110,14 +109,13 @@ pub fn watch_poll(path: impl AsRef<Path>, interval: Duration) -> io::Result<Poll
 /// use std::time::Duration;
 /// use phaseloop::fs;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let missing = std::env::temp_dir().join("doc-missing");
 ///     let mut watcher = fs::watch_poll(&missing, Duration::from_millis(100))?;
 ///     assert!(watcher.recv().await.unwrap().current.is_err());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct PollWatcher {
     core: HandleCore,
@@ -178,8 +176,8 @@ enum Seen {
 /// use std::time::Duration;
 /// use phaseloop::fs;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut changes = fs::watch_poll("settings.toml", Duration::from_secs(5))?;
 ///     while let Some(change) = changes.recv().await {
 ///         match change.current {
@@ -188,8 +186,7 @@ enum Seen {
 ///         }
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]

@@ -49,8 +49,8 @@ use crate::time;
 /// use hyper::body::Body;
 /// use phaseloop::hyper::Connector;
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let client = Connector::new().client::<String>();
 ///     let answer = client.get("http://example.com/".parse()?).await?;
 ///     println!("{}", answer.status());
@@ -60,8 +60,7 @@ use crate::time;
 ///         println!("{} bytes", frame?.into_data().map_or(0, |data| data.len()));
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Connector {

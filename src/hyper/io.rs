@@ -35,8 +35,8 @@ use crate::sys::unfilled::fill_hyper;
 /// use hyper::{Request, client::conn::http1::handshake};
 /// use phaseloop::{hyper::HyperIo, net::TcpStream, spawn};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let stream = TcpStream::connect("example.com:80").await?;
 ///     stream.set_nodelay(true)?;
 ///     let (mut sender, connection) = handshake(HyperIo::new(stream)).await?;
@@ -45,8 +45,7 @@ use crate::sys::unfilled::fill_hyper;
 ///     let answer = sender.send_request(request.body(String::new())?).await?;
 ///     println!("{}", answer.status());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct HyperIo<S: 'static> {
     wire: Local<Wire<S>>,

@@ -25,10 +25,12 @@ use crate::time::{self, Sleep};
 /// use hyper::rt::Executor;
 /// use phaseloop::hyper::HyperExecutor;
 ///
-/// phaseloop::run(async {
-///     let shared = std::rc::Rc::new(1);
-///     HyperExecutor.execute(async move { assert_eq!(*shared, 1) });
-/// });
+/// fn main() {
+///     phaseloop::run(async {
+///         let shared = std::rc::Rc::new(1);
+///         HyperExecutor.execute(async move { assert_eq!(*shared, 1) });
+///     });
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyperExecutor;
@@ -60,8 +62,10 @@ where
 /// use hyper::server::conn::http1;
 /// use phaseloop::hyper::HyperTimer;
 ///
-/// let mut server = http1::Builder::new();
-/// server.timer(HyperTimer).header_read_timeout(Duration::from_secs(5));
+/// fn main() {
+///     let mut server = http1::Builder::new();
+///     server.timer(HyperTimer).header_read_timeout(Duration::from_secs(5));
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HyperTimer;

@@ -77,11 +77,12 @@ use crate::time;
 /// ```
 /// use std::{cell::Cell, convert::Infallible, rc::Rc};
 /// use hyper::{Response, service::service_fn};
-/// use phaseloop::{hyper::serve, net::TcpListener};
-/// # use phaseloop::{io::{AsyncReadExt, AsyncWriteExt}, net::TcpStream};
+/// use phaseloop::hyper::serve;
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let hits = Rc::new(Cell::new(0));
 ///     let service = service_fn(move |_| {
 ///         hits.set(hits.get() + 1);
@@ -89,18 +90,17 @@ use crate::time;
 ///         async { Ok::<_, Infallible>(Response::new(text)) }
 ///     });
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
-///     # let address = listener.local_addr()?;
-///     # let stop = async move {
-///     #     let mut client = TcpStream::connect(address).await.unwrap();
-///     #     let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-///     #     client.write_all(request).await.unwrap();
-///     #     let mut answer = String::new();
-///     #     client.read_to_string(&mut answer).await.unwrap();
-///     #     assert!(answer.ends_with("\r\n\r\nhit 1"));
-///     # };
+///     let address = listener.local_addr()?;
+///     let stop = async move {
+///         let mut client = TcpStream::connect(address).await.unwrap();
+///         let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+///         client.write_all(request).await.unwrap();
+///         let mut answer = String::new();
+///         client.read_to_string(&mut answer).await.unwrap();
+///         assert!(answer.ends_with("\r\n\r\nhit 1"));
+///     };
 ///     serve(listener, service).with_graceful_shutdown(stop).await
-/// })
-/// # }
+/// }
 /// ```
 ///
 /// axum asks for `Send` state; a [`Local`](crate::Local) is that:
@@ -153,8 +153,8 @@ where
 /// use hyper::{Response, service::service_fn};
 /// use phaseloop::{hyper::serve_with, net::{TcpListener, TcpStream}};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:8080").await?;
 ///     serve_with(listener, move |connection: &TcpStream| {
 ///         let peer = connection.peer_addr();
@@ -165,8 +165,7 @@ where
 ///         })
 ///     })
 ///     .await
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn serve_with<L, F, S, Kind>(listener: L, make: F) -> Serve<L>

@@ -10,24 +10,23 @@ use std::io;
 /// # Examples
 ///
 /// ```no_run
+/// use hyper::{Response, service::service_fn};
 /// use phaseloop::hyper::{ServeError, serve};
 /// use phaseloop::net::TcpListener;
-/// # use hyper::{Response, service::service_fn};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:8080").await?;
-///     # let service = service_fn(|_| async {
-///     #     Ok::<_, hyper::Error>(Response::new(String::new()))
-///     # });
+///     let service = service_fn(|_| async {
+///         Ok::<_, hyper::Error>(Response::new(String::new()))
+///     });
 ///     serve(listener, service)
 ///         .on_error(|error| match error {
 ///             ServeError::HeaderTimeout => {} // idle clients are no news
 ///             error => eprintln!("{error}"),
 ///         })
 ///         .await
-/// })
-/// # }
+/// }
 /// ```
 #[non_exhaustive]
 pub enum ServeError {

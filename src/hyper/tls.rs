@@ -24,12 +24,13 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 /// use std::sync::Arc;
 /// use phaseloop::{hyper::{Listener, TlsStream, serve}, net::TcpListener};
 ///
-/// # fn config() -> rustls::ServerConfig { unimplemented!() }
-/// # fn main() -> std::io::Result<()> {
-/// # use hyper::{Response, service::service_fn};
-/// # let answer = async |_| Ok::<_, hyper::Error>(Response::new(String::new()));
-/// # let service = service_fn(answer);
-/// phaseloop::block_on(async {
+/// fn config() -> rustls::ServerConfig { unimplemented!() }
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     use hyper::{Response, service::service_fn};
+///     let answer = async |_| Ok::<_, hyper::Error>(Response::new(String::new()));
+///     let service = service_fn(answer);
 ///     let mut config = config();
 ///     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
 ///     let config = Arc::new(config);
@@ -37,8 +38,7 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 ///     let accept = move |stream| TlsStream::accept(config.clone(), stream);
 ///     let listener = listener.with_handshake(accept);
 ///     serve(listener, service).await
-/// })
-/// # }
+/// }
 /// ```
 pub struct TlsStream<S> {
     below: S,

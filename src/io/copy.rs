@@ -25,14 +25,13 @@ const BUFFER: usize = 64 * 1024;
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut text = Vec::new();
 ///     let copied = phaseloop::io::copy(&b"hello"[..], &mut text).await?;
 ///     assert_eq!((copied, text), (5, b"hello".to_vec()));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub async fn copy<R, W>(mut reader: R, mut writer: W) -> io::Result<u64>
 where
@@ -71,6 +70,11 @@ where
 ///         })
 ///         .detach();
 ///     }
+/// }
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     proxy(TcpListener::bind("0.0.0.0:8080").await?, "127.0.0.1:80").await
 /// }
 /// ```
 #[doc(alias = "copy_bidirectional")]

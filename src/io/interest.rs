@@ -19,10 +19,12 @@ use crate::sys::poller::{AsSource, REPORTS_PRIORITY};
 /// ```
 /// use phaseloop::io::Interest;
 ///
-/// let both = Interest::READABLE | Interest::WRITABLE;
-/// assert!(both.is_readable() && both.is_writable() && !both.is_priority());
-/// assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
-/// assert_eq!(format!("{both:?}"), "READABLE | WRITABLE");
+/// fn main() {
+///     let both = Interest::READABLE | Interest::WRITABLE;
+///     assert!(both.is_readable() && both.is_writable() && !both.is_priority());
+///     assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
+///     assert_eq!(format!("{both:?}"), "READABLE | WRITABLE");
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interest(u8);
@@ -143,10 +145,12 @@ fn print_names(
 /// ```
 /// use phaseloop::io::Ready;
 ///
-/// let ready = Ready::READABLE | Ready::READ_CLOSED;
-/// assert!(ready.is_readable() && ready.is_read_closed() && !ready.is_writable());
-/// assert_eq!(ready - Ready::READ_CLOSED, Ready::READABLE);
-/// assert!((ready & Ready::WRITABLE).is_empty());
+/// fn main() {
+///     let ready = Ready::READABLE | Ready::READ_CLOSED;
+///     assert!(ready.is_readable() && ready.is_read_closed() && !ready.is_writable());
+///     assert_eq!(ready - Ready::READ_CLOSED, Ready::READABLE);
+///     assert!((ready & Ready::WRITABLE).is_empty());
+/// }
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Ready(u8);

@@ -36,8 +36,8 @@ use crate::sys::poller::Ready;
 /// ```
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (mut reader, mut writer) = phaseloop::io::pipe()?;
 ///     writer.write_all(b"hello").await?;
 ///     writer.close().await?; // or drop it
@@ -45,8 +45,7 @@ use crate::sys::poller::Ready;
 ///     reader.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 #[inline]
@@ -103,8 +102,8 @@ fn end(source: &mut Source<PipeEnd>) {
 /// ```
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, pipe};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (mut reader, mut writer) = pipe()?;
 ///     writer.write_all(b"hello").await?;
 ///     drop(writer);
@@ -112,8 +111,7 @@ fn end(source: &mut Source<PipeEnd>) {
 ///     reader.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct PipeReader {
     source: Source<PipeEnd>,
@@ -189,15 +187,14 @@ impl_async_read!(PipeReader);
 /// use std::io::ErrorKind;
 /// use phaseloop::io::pipe;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (reader, writer) = pipe()?;
 ///     assert_eq!(writer.try_write(b"hello")?, 5);
 ///     drop(reader);
 ///     assert_eq!(writer.try_write(b"hello").unwrap_err().kind(), ErrorKind::BrokenPipe);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct PipeWriter {
     source: Source<PipeEnd>,

@@ -34,30 +34,27 @@ use crate::sys::poller::{AsSource, PollEvents};
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(unix)]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows
 /// use std::io::{Read, Write};
 /// use std::os::unix::net::UnixStream;
 /// use phaseloop::{EventLoop, RunMode, io::{PollEvents, PollHandle}};
 ///
-/// let (ours, mut theirs) = UnixStream::pair()?;
-/// let mut event_loop = EventLoop::new()?;
-/// let poll = PollHandle::new(&event_loop.handle(), ours)?;
-/// poll.start(PollEvents::READABLE, |poll, events| {
-///     assert!(events.is_ok_and(|events| events.contains(PollEvents::READABLE)));
-///     let mut byte = [0];
-///     if poll.get_ref().read(&mut byte).unwrap() == 0 {
-///         poll.stop();
-///     }
-/// })?;
-/// theirs.write_all(b"two")?;
-/// drop(theirs);
-/// assert!(!event_loop.run(RunMode::Default)?);
-/// # Ok(())
-/// # }
-/// # #[cfg(not(unix))]
-/// # fn main() {}
+/// fn main() -> std::io::Result<()> {
+///     let (ours, mut theirs) = UnixStream::pair()?;
+///     let mut event_loop = EventLoop::new()?;
+///     let poll = PollHandle::new(&event_loop.handle(), ours)?;
+///     poll.start(PollEvents::READABLE, |poll, events| {
+///         assert!(events.is_ok_and(|events| events.contains(PollEvents::READABLE)));
+///         let mut byte = [0];
+///         if poll.get_ref().read(&mut byte).unwrap() == 0 {
+///             poll.stop();
+///         }
+///     })?;
+///     theirs.write_all(b"two")?;
+///     drop(theirs);
+///     assert!(!event_loop.run(RunMode::Default)?);
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "uv_poll_t")]
 pub struct PollHandle<T: AsSource + 'static> {

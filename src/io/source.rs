@@ -54,26 +54,22 @@ use crate::sys::poller::{AsSource, Interest, REPORTS_HANG_UP, REPORTS_PRIORITY, 
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(unix)]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows
 /// use std::io::{Read, Write};
 /// use std::os::unix::net::UnixStream;
 /// use phaseloop::{LoopHandle, io::Source};
 ///
-/// let (ours, mut theirs) = UnixStream::pair()?;
-/// ours.set_nonblocking(true)?;
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let (ours, mut theirs) = UnixStream::pair()?;
+///     ours.set_nonblocking(true)?;
 ///     let source = Source::new(&LoopHandle::current(), ours)?;
 ///     theirs.write_all(b"hello")?;
 ///     let mut buffer = [0; 16];
 ///     let n = source.read_with(|mut stream| stream.read(&mut buffer)).await?;
 ///     assert_eq!(&buffer[..n], b"hello");
 ///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(unix))]
-/// # fn main() {}
+/// }
 /// ```
 #[doc(alias = "AsyncFd")]
 pub struct Source<T: AsSource> {

@@ -30,8 +30,8 @@ pub trait Duplex {
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let (server, _) = listener.accept().await?;
@@ -45,8 +45,7 @@ pub trait Duplex {
 ///     let server = write.reunite(read).expect("halves of one stream");
 ///     assert_eq!(server.peer_addr()?, client.local_addr()?);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
     let stream = Rc::new(stream);
@@ -61,13 +60,12 @@ pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(all(unix, feature = "net"))]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, split};
 /// use phaseloop::net::UnixStream;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (one, other) = UnixStream::pair()?;
 ///     let (mut read, _write) = split(one);
 ///     (&other).write_all(b"hello").await?;
@@ -76,10 +74,7 @@ pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
 ///     read.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(all(unix, feature = "net")))]
-/// # fn main() {}
+/// }
 /// ```
 pub struct OwnedReadHalf<S: Duplex> {
     stream: Rc<S>,
@@ -89,13 +84,12 @@ pub struct OwnedReadHalf<S: Duplex> {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(all(unix, feature = "net"))]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt, split};
 /// use phaseloop::net::UnixStream;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (one, mut other) = UnixStream::pair()?;
 ///     let (_read, mut write) = split(one);
 ///     write.write_all(b"hello").await?;
@@ -104,10 +98,7 @@ pub struct OwnedReadHalf<S: Duplex> {
 ///     other.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(all(unix, feature = "net")))]
-/// # fn main() {}
+/// }
 /// ```
 pub struct OwnedWriteHalf<S: Duplex> {
     stream: Rc<S>,
@@ -246,21 +237,17 @@ impl<S: Duplex + fmt::Debug> fmt::Debug for OwnedWriteHalf<S> {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(unix)]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows
 /// use phaseloop::{io::{ReuniteError, split}, net::UnixStream};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (one, other) = UnixStream::pair()?;
 ///     let ((reader, _), (_, writer)) = (split(one), split(other));
 ///     // The error returns both halves.
 ///     let ReuniteError(_reader, _writer) = writer.reunite(reader).unwrap_err();
 ///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(unix))]
-/// # fn main() {}
+/// }
 /// ```
 pub struct ReuniteError<S: Duplex>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 

@@ -42,15 +42,14 @@ fn leftover_of_stdin() -> Arc<Leftover> {
 /// use phaseloop::io::{AsyncBufReadExt, BufReader};
 /// use phaseloop::stream::StreamExt;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut lines = BufReader::new(phaseloop::io::stdin()?).lines();
 ///     while let Some(line) = lines.next().await {
 ///         println!("{}", line?);
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 #[inline]
@@ -79,11 +78,10 @@ pub fn stdin() -> io::Result<Stdin> {
 /// ```
 /// use phaseloop::io::AsyncWriteExt;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     phaseloop::io::stdout()?.write_all(b"hello\n").await
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 #[inline]
@@ -112,11 +110,10 @@ pub fn stdout() -> io::Result<Stdout> {
 /// ```
 /// use phaseloop::io::AsyncWriteExt;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     phaseloop::io::stderr()?.write_all(b"a line of a log\n").await
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 #[inline]
@@ -161,8 +158,8 @@ pub fn stderr() -> io::Result<Stderr> {
 /// ```no_run
 /// use phaseloop::io::{self, AsyncBufReadExt, BufReader};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut input = BufReader::new(io::stdin()?);
 ///     let mut line = String::new();
 ///     while input.read_line(&mut line).await? > 0 {
@@ -170,8 +167,7 @@ pub fn stderr() -> io::Result<Stderr> {
 ///         line.clear();
 ///     }
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Stdin {
     source: SharedFd,
@@ -211,12 +207,11 @@ impl_async_read!(Stdin);
 /// ```no_run
 /// use phaseloop::io::{self, AsyncWriteExt};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut output = io::stdout()?;
 ///     output.write_all(b"a slow terminal does not block the loop\n").await
-/// })
-/// # }
+/// }
 /// ```
 pub struct Stdout {
     source: SharedFd,
@@ -230,12 +225,11 @@ pub struct Stdout {
 /// ```
 /// use phaseloop::io::AsyncWriteExt;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     phaseloop::io::stderr()?.write_all(b"a warning\n").await?;
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Stderr {
     source: SharedFd,

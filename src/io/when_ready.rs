@@ -19,21 +19,17 @@ use crate::wait_list::WaitKey;
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(unix)]
-/// # fn main() -> std::io::Result<()> {
+/// ```ignore-windows
 /// use phaseloop::io::pipe;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (reader, writer) = pipe()?;
 ///     writer.try_write(b"x")?;
 ///     reader.readable().await?;
 ///     assert_eq!(reader.try_read(&mut [0; 8])?, 1);
 ///     Ok(())
-/// })
-/// # }
-/// # #[cfg(not(unix))]
-/// # fn main() {}
+/// }
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Readiness<'a, T: AsSource> {

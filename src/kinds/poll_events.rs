@@ -10,9 +10,11 @@ use std::ops::{BitOr, BitOrAssign};
 /// ```
 /// use phaseloop::io::PollEvents;
 ///
-/// let both = PollEvents::READABLE | PollEvents::WRITABLE;
-/// assert!(both.contains(PollEvents::WRITABLE) && !both.contains(PollEvents::DISCONNECT));
-/// assert_eq!(format!("{both:?}"), "READABLE | WRITABLE");
+/// fn main() {
+///     let both = PollEvents::READABLE | PollEvents::WRITABLE;
+///     assert!(both.contains(PollEvents::WRITABLE) && !both.contains(PollEvents::DISCONNECT));
+///     assert_eq!(format!("{both:?}"), "READABLE | WRITABLE");
+/// }
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct PollEvents(u8);

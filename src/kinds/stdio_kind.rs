@@ -7,9 +7,11 @@
 /// ```
 /// use phaseloop::io::StdioKind;
 ///
-/// match StdioKind::of(std::io::stdin()) {
-///     StdioKind::Terminal => println!("interactive"),
-///     kind => println!("standard input is redirected: {kind:?}"),
+/// fn main() {
+///     match StdioKind::of(std::io::stdin()) {
+///         StdioKind::Terminal => println!("interactive"),
+///         kind => println!("standard input is redirected: {kind:?}"),
+///     }
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

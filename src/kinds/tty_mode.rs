@@ -7,13 +7,12 @@
 /// ```no_run
 /// use phaseloop::tty::{Mode, Tty};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let tty = Tty::open()?;
 ///     tty.set_mode(Mode::Cbreak)?; // keys at once, ctrl-c still works
 ///     tty.set_mode(Mode::Normal)
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

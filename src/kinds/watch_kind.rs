@@ -7,8 +7,10 @@
 /// ```
 /// use phaseloop::fs::WatchKind;
 ///
-/// assert!(WatchKind::Created.is_rename());
-/// assert!(!WatchKind::Created.is_change());
+/// fn main() {
+///     assert!(WatchKind::Created.is_rename());
+///     assert!(!WatchKind::Created.is_change());
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

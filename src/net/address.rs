@@ -35,13 +35,12 @@ use crate::wait::shuffled::network::network;
 /// use std::net::Ipv4Addr;
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
 ///     TcpStream::connect(listener.local_addr()?).await?;
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub trait ToAddresses: Resolve {}
 
@@ -345,13 +344,12 @@ fn check_host(host: &str) -> io::Result<String> {
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let addresses = phaseloop::net::lookup_host("localhost:80").await?;
 ///     assert!(addresses.iter().all(|address| address.ip().is_loopback() && address.port() == 80));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "getaddrinfo")]

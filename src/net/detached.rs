@@ -30,8 +30,8 @@ type Attach<T> = dyn FnOnce(&LoopHandle) -> io::Result<T> + Send + Sync;
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let (detached, _peer) = listener.accept_detached().await?;
@@ -45,8 +45,7 @@ type Attach<T> = dyn FnOnce(&LoopHandle) -> io::Result<T> + Send + Sync;
 ///     client.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "from another loop");
 ///     other.join().unwrap()
-/// })
-/// # }
+/// }
 /// ```
 pub struct Detached<T> {
     /// Owns the socket, and registers it.

@@ -270,6 +270,15 @@ impl Place<Socket> {
 /// fn readable(stream: &TcpStream) -> Readiness<'_, Conn> {
 ///     stream.readable()
 /// }
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+///     drop(listener.accept()?); // EOF makes the stream readable
+///     readable(&stream).await?;
+///     Ok(())
+/// }
 /// ```
 pub struct Conn(pub(super) Place<net::TcpStream>);
 

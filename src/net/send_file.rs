@@ -56,8 +56,8 @@ pub(super) trait Outlet: AsSource {
 /// use phaseloop::fs::File;
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let file = File::open("Cargo.toml").await?;
@@ -66,8 +66,7 @@ pub(super) trait Outlet: AsSource {
 ///     assert_eq!((&mut sending).await?, 9);
 ///     assert_eq!(sending.sent(), 9);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct SendFile<'a> {

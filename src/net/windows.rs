@@ -12,8 +12,8 @@
 //! use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 //! use phaseloop::net::windows::{NamedPipeListener, NamedPipeStream};
 //!
-//! # fn main() -> std::io::Result<()> {
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
 //!     let listener = NamedPipeListener::bind(r"\\.\pipe\example")?;
 //!     let mut client = NamedPipeStream::connect(r"\\.\pipe\example").await?;
 //!     let mut server = listener.accept().await?;
@@ -23,8 +23,7 @@
 //!     server.read_to_string(&mut text).await?;
 //!     assert_eq!(text, "hello");
 //!     Ok(())
-//! })
-//! # }
+//! }
 //! ```
 
 use std::fmt;

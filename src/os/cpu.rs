@@ -10,12 +10,13 @@ use crate::sys::os::{clock_ticks_per_second, system_file};
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// for cpu in phaseloop::os::cpus()? {
-///     println!("{} at {:?} MHz, idle for {:?}", cpu.model, cpu.speed, cpu.times.idle);
+/// ```ignore-apple,ignore-bsd
+/// fn main() -> std::io::Result<()> {
+///     for cpu in phaseloop::os::cpus()? {
+///         println!("{} at {:?} MHz, idle for {:?}", cpu.model, cpu.speed, cpu.times.idle);
+///     }
+///     Ok(())
 /// }
-/// # std::io::Result::Ok(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,13 +33,14 @@ pub struct Cpu {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// for cpu in phaseloop::os::cpus()? {
-///     let busy = cpu.times.user + cpu.times.nice + cpu.times.system + cpu.times.irq;
-///     println!("busy for {busy:?} of {:?}", busy + cpu.times.idle);
+/// ```ignore-apple,ignore-bsd
+/// fn main() -> std::io::Result<()> {
+///     for cpu in phaseloop::os::cpus()? {
+///         let busy = cpu.times.user + cpu.times.nice + cpu.times.system + cpu.times.irq;
+///         println!("busy for {busy:?} of {:?}", busy + cpu.times.idle);
+///     }
+///     Ok(())
 /// }
-/// # std::io::Result::Ok(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -66,12 +68,13 @@ pub struct CpuTimes {
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// for cpu in phaseloop::os::cpus()? {
-///     println!("{} idle for {:?}", cpu.model, cpu.times.idle);
+/// ```ignore-apple,ignore-bsd
+/// fn main() -> std::io::Result<()> {
+///     for cpu in phaseloop::os::cpus()? {
+///         println!("{} idle for {:?}", cpu.model, cpu.times.idle);
+///     }
+///     Ok(())
 /// }
-/// # std::io::Result::Ok(())
 /// ```
 pub fn cpus() -> io::Result<Vec<Cpu>> {
     const PATH: &str = "/proc/stat";

@@ -10,10 +10,12 @@ use crate::sys::interfaces;
 /// # Examples
 ///
 /// ```
-/// for interface in phaseloop::os::network_interfaces()? {
-///     println!("{} {} / {}", interface.name, interface.address, interface.netmask);
+/// fn main() -> std::io::Result<()> {
+///     for interface in phaseloop::os::network_interfaces()? {
+///         println!("{} {} / {}", interface.name, interface.address, interface.netmask);
+///     }
+///     Ok(())
 /// }
-/// # std::io::Result::Ok(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,10 +43,12 @@ pub struct Interface {
 /// # Examples
 ///
 /// ```
-/// for interface in phaseloop::os::network_interfaces()? {
-///     println!("{}: {}", interface.name, interface.address);
+/// fn main() -> std::io::Result<()> {
+///     for interface in phaseloop::os::network_interfaces()? {
+///         println!("{}: {}", interface.name, interface.address);
+///     }
+///     Ok(())
 /// }
-/// # std::io::Result::Ok(())
 /// ```
 pub fn network_interfaces() -> io::Result<Vec<Interface>> {
     let entries = interfaces::list()?.into_iter().map(|entry| Interface {

@@ -15,8 +15,10 @@ use crate::sys;
 /// # Examples
 ///
 /// ```
-/// assert!(phaseloop::os::uptime()?.as_secs() > 0);
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     assert!(phaseloop::os::uptime()?.as_secs() > 0);
+///     Ok(())
+/// }
 /// ```
 pub fn uptime() -> io::Result<Duration> {
     // The file comes first: inside a container it holds the container's uptime.
@@ -42,9 +44,11 @@ fn parse_uptime(text: &str) -> Option<Duration> {
 /// # Examples
 ///
 /// ```
-/// let [minute, _, quarter] = phaseloop::os::load_average()?;
-/// assert!(minute >= 0.0 && quarter >= 0.0);
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let [minute, _, quarter] = phaseloop::os::load_average()?;
+///     assert!(minute >= 0.0 && quarter >= 0.0);
+///     Ok(())
+/// }
 /// ```
 pub fn load_average() -> io::Result<[f64; 3]> {
     sys::os::load_average().ok_or_else(|| io::ErrorKind::Unsupported.into())
@@ -55,7 +59,9 @@ pub fn load_average() -> io::Result<[f64; 3]> {
 /// # Examples
 ///
 /// ```
-/// assert!(!phaseloop::os::hostname().is_empty());
+/// fn main() {
+///     assert!(!phaseloop::os::hostname().is_empty());
+/// }
 /// ```
 #[must_use]
 pub fn hostname() -> OsString {
@@ -67,8 +73,10 @@ pub fn hostname() -> OsString {
 /// # Examples
 ///
 /// ```
-/// let name = phaseloop::os::system_name();
-/// assert!(!name.system.is_empty());
+/// fn main() {
+///     let name = phaseloop::os::system_name();
+///     assert!(!name.system.is_empty());
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,9 +96,13 @@ pub struct SystemName {
 /// # Examples
 ///
 /// ```
-/// let name = phaseloop::os::system_name();
-/// println!("{} {} on {}", name.system, name.release, name.machine);
-/// # if cfg!(target_os = "linux") { assert_eq!(name.system, "Linux"); }
+/// fn main() {
+///     let name = phaseloop::os::system_name();
+///     println!("{} {} on {}", name.system, name.release, name.machine);
+///     if cfg!(target_os = "linux") {
+///         assert_eq!(name.system, "Linux");
+///     }
+/// }
 /// ```
 #[must_use]
 pub fn system_name() -> SystemName {

@@ -14,14 +14,14 @@ use crate::sys::os::{page_size, system_file};
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")] {
+/// ```ignore-apple,ignore-bsd
 /// use phaseloop::os;
 ///
-/// assert!(os::free_memory()? <= os::total_memory()?);
-/// assert!(os::resident_memory()? < os::total_memory()?);
-/// # }
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     assert!(os::free_memory()? <= os::total_memory()?);
+///     assert!(os::resident_memory()? < os::total_memory()?);
+///     Ok(())
+/// }
 /// ```
 pub fn total_memory() -> io::Result<u64> {
     meminfo("MemTotal")

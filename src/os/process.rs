@@ -10,9 +10,11 @@ use crate::sys::os::{self, RESIDENT_UNIT, RawUsage};
 /// # Examples
 ///
 /// ```
-/// let usage = phaseloop::os::resource_usage()?;
-/// println!("{:?} in user mode, {} bytes at most", usage.user_time, usage.max_resident);
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let usage = phaseloop::os::resource_usage()?;
+///     println!("{:?} in user mode, {} bytes at most", usage.user_time, usage.max_resident);
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -46,9 +48,11 @@ pub struct ResourceUsage {
 /// # Examples
 ///
 /// ```
-/// let usage = phaseloop::os::resource_usage()?;
-/// assert!(usage.max_resident > 0);
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let usage = phaseloop::os::resource_usage()?;
+///     assert!(usage.max_resident > 0);
+///     Ok(())
+/// }
 /// ```
 pub fn resource_usage() -> io::Result<ResourceUsage> {
     os::process_usage().map(ResourceUsage::from_raw)
@@ -102,9 +106,11 @@ fn time(seconds: impl TryInto<u64>, microseconds: impl TryInto<u64>) -> Duration
 /// # Examples
 ///
 /// ```
-/// let priority = phaseloop::os::priority(None)?;
-/// assert!((-20..=19).contains(&priority));
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let priority = phaseloop::os::priority(None)?;
+///     assert!((-20..=19).contains(&priority));
+///     Ok(())
+/// }
 /// ```
 pub fn priority(process: Option<u32>) -> io::Result<i32> {
     os::nice_value(process).map_err(|error| error.unwrap_or_else(|| not_a_process(process)))

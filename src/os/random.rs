@@ -27,10 +27,12 @@ const MOST_RANDOM: usize = i32::MAX as usize;
 /// # Examples
 ///
 /// ```
-/// let mut key = [0; 32];
-/// phaseloop::os::fill_random(&mut key)?;
-/// assert_ne!(key, [0; 32]);
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let mut key = [0; 32];
+///     phaseloop::os::fill_random(&mut key)?;
+///     assert_ne!(key, [0; 32]);
+///     Ok(())
+/// }
 /// ```
 pub fn fill_random(buffer: &mut [u8]) -> io::Result<()> {
     sys::os::fill_random(buffer)
@@ -55,13 +57,12 @@ pub fn fill_random(buffer: &mut [u8]) -> io::Result<()> {
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let token = phaseloop::os::random(16).await?;
 ///     assert_eq!(token.len(), 16);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[track_caller]
 pub fn random(length: usize) -> impl Future<Output = io::Result<Vec<u8>>> {

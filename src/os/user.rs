@@ -11,9 +11,11 @@ use crate::sys;
 /// # Examples
 ///
 /// ```
-/// match phaseloop::os::user() {
-///     Ok(user) => println!("{:?} ({}), home {:?}", user.name, user.id, user.home),
-///     Err(error) => println!("no entry for this user: {error}"),
+/// fn main() {
+///     match phaseloop::os::user() {
+///         Ok(user) => println!("{:?} ({}), home {:?}", user.name, user.id, user.home),
+///         Err(error) => println!("no entry for this user: {error}"),
+///     }
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +38,11 @@ pub struct User {
 /// # Examples
 ///
 /// ```
-/// match phaseloop::os::group_by_id(0) {
-///     Ok(group) => println!("{:?} has {} members", group.name, group.members.len()),
-///     Err(error) => println!("no such group: {error}"),
+/// fn main() {
+///     match phaseloop::os::group_by_id(0) {
+///         Ok(group) => println!("{:?} has {} members", group.name, group.members.len()),
+///         Err(error) => println!("no such group: {error}"),
+///     }
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +70,13 @@ pub struct Group {
 /// # Examples
 ///
 /// ```
-/// # if let Ok(user) = phaseloop::os::user() {
-/// assert_eq!(phaseloop::os::user_by_id(user.id)?, user);
-/// # }
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     // A container may run under a user that no entry names.
+///     if let Ok(user) = phaseloop::os::user() {
+///         assert_eq!(phaseloop::os::user_by_id(user.id)?, user);
+///     }
+///     Ok(())
+/// }
 /// ```
 pub fn user() -> io::Result<User> {
     user_by_id(sys::os::effective_user())
@@ -116,8 +123,10 @@ pub fn group_by_id(id: u32) -> io::Result<Group> {
 /// # Examples
 ///
 /// ```
-/// println!("{}", phaseloop::os::home_dir()?.display());
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     println!("{}", phaseloop::os::home_dir()?.display());
+///     Ok(())
+/// }
 /// ```
 pub fn home_dir() -> io::Result<PathBuf> {
     match std::env::var_os("HOME") {

@@ -31,20 +31,22 @@ use crate::site::Site;
 /// use std::{cell::RefCell, rc::Rc};
 /// use phaseloop::{spawn, task::{yield_microtask, yield_now_immediate}};
 ///
-/// let log = Rc::new(RefCell::new(Vec::new()));
-/// let other = log.clone();
-/// phaseloop::run(async {
-///     spawn(async move {
-///         for _ in 0..3 {
-///             yield_microtask().await;
-///             other.borrow_mut().push("microtask");
-///         }
-///     }).detach();
-///     yield_now_immediate().await;
-///     log.borrow_mut().push("check");
-/// })?;
-/// assert_eq!(*log.borrow(), ["microtask", "microtask", "microtask", "check"]);
-/// # Ok::<(), phaseloop::Error>(())
+/// fn main() -> Result<(), phaseloop::Error> {
+///     let log = Rc::new(RefCell::new(Vec::new()));
+///     let other = log.clone();
+///     phaseloop::run(async {
+///         spawn(async move {
+///             for _ in 0..3 {
+///                 yield_microtask().await;
+///                 other.borrow_mut().push("microtask");
+///             }
+///         }).detach();
+///         yield_now_immediate().await;
+///         log.borrow_mut().push("check");
+///     })?;
+///     assert_eq!(*log.borrow(), ["microtask", "microtask", "microtask", "check"]);
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 pub fn yield_now_immediate() -> PhaseFuture {
@@ -67,14 +69,15 @@ pub fn yield_now_immediate() -> PhaseFuture {
 /// use phaseloop::{LoopHandle, phase, set_immediate};
 /// use std::{cell::Cell, rc::Rc};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let called = Rc::new(Cell::new(false));
 ///     let mark = called.clone();
 ///     set_immediate(move || mark.set(true));
 ///     phase::check().await;
 ///     assert!(called.get(), "it was queued for that phase before");
 ///     assert_eq!(LoopHandle::current().turns(), 1);
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn check() -> PhaseFuture {
@@ -185,14 +188,15 @@ pub fn timers() -> PhaseFuture {
 /// ```
 /// use phaseloop::phase;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     // The phases of a turn, in their order.
 ///     phase::prepare().await;
 ///     phase::poll().await;
 ///     phase::check().await;
 ///     phase::closing().await;
 ///     phase::timers().await;
-/// });
+/// }
 /// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]

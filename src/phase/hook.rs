@@ -83,20 +83,20 @@ hook_phase!(CheckHooks, Check);
 /// ```
 /// use phaseloop::{EventLoop, Handle, RunMode, phase::Idle};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut event_loop = EventLoop::new()?;
-/// let idle = Idle::new(&event_loop.handle());
-/// let mut left = 3;
-/// idle.start(move |idle| {
-///     left -= 1;
-///     if left == 0 {
-///         idle.stop();
-///     }
-/// })?;
-/// event_loop.run(RunMode::Default)?;
-/// assert!(!idle.is_active());
-/// # Ok(())
-/// # }
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut event_loop = EventLoop::new()?;
+///     let idle = Idle::new(&event_loop.handle());
+///     let mut left = 3;
+///     idle.start(move |idle| {
+///         left -= 1;
+///         if left == 0 {
+///             idle.stop();
+///         }
+///     })?;
+///     event_loop.run(RunMode::Default)?;
+///     assert!(!idle.is_active());
+///     Ok(())
+/// }
 /// ```
 pub struct Hook<P: HookPhase> {
     core: HandleCore,

@@ -9,14 +9,14 @@ use crate::histogram::Histogram;
 /// ```
 /// use phaseloop::{pool::PoolBuilder, spawn_blocking};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let pool = PoolBuilder::new().threads(2).build();
-/// let mut event_loop = phaseloop::Builder::new().pool(pool.clone()).build()?;
-/// event_loop.block_on(async { spawn_blocking(|| 6 * 7).await.unwrap() });
-/// let metrics = pool.metrics();
-/// assert_eq!((metrics.threads, metrics.queued, metrics.waited.count()), (2, 0, 1));
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let pool = PoolBuilder::new().threads(2).build();
+///     let mut event_loop = phaseloop::Builder::new().pool(pool.clone()).build()?;
+///     event_loop.block_on(async { spawn_blocking(|| 6 * 7).await.unwrap() });
+///     let metrics = pool.metrics();
+///     assert_eq!((metrics.threads, metrics.queued, metrics.waited.count()), (2, 0, 1));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

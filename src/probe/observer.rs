@@ -59,16 +59,16 @@ use crate::task_info::{Id, Info};
 ///     }
 /// }
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let polls = Polls::default();
-/// let event_loop = Builder::new().observer(polls.clone()).build()?;
-/// event_loop.block_on(async {
-///     let reader = task::Builder::new().name("reader");
-///     reader.spawn(task::yield_now()).await.unwrap();
-/// });
-/// assert_eq!(polls.0.borrow()["reader"], 2, "the main future is no task");
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let polls = Polls::default();
+///     let event_loop = Builder::new().observer(polls.clone()).build()?;
+///     event_loop.block_on(async {
+///         let reader = task::Builder::new().name("reader");
+///         reader.spawn(task::yield_now()).await.unwrap();
+///     });
+///     assert_eq!(polls.0.borrow()["reader"], 2, "the main future is no task");
+///     Ok(())
+/// }
 /// ```
 pub trait Observer {
     /// Returns the events that are reported to this observer. It is called once, when the observer

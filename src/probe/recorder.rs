@@ -47,20 +47,20 @@ static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 /// use std::{thread, time::Duration};
 /// use phaseloop::{Builder, observe::Recorder, task, time::sleep};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let recorder = Recorder::new().on_slow(|period| println!("{period}"));
-/// let mut event_loop = Builder::new().record(recorder.clone()).build()?;
-/// event_loop.block_on(async {
-///     let hash = task::Builder::new().name("hash").spawn(async {
-///         thread::sleep(Duration::from_millis(30)); // blocks the loop
+/// fn main() -> std::io::Result<()> {
+///     let recorder = Recorder::new().on_slow(|period| println!("{period}"));
+///     let mut event_loop = Builder::new().record(recorder.clone()).build()?;
+///     event_loop.block_on(async {
+///         let hash = task::Builder::new().name("hash").spawn(async {
+///             thread::sleep(Duration::from_millis(30)); // blocks the loop
+///         });
+///         sleep(Duration::from_millis(5)).await;
+///         hash.await.unwrap();
 ///     });
-///     sleep(Duration::from_millis(5)).await;
-///     hash.await.unwrap();
-/// });
-/// let blame = recorder.blame();
-/// assert!(blame.culprits[0].who.to_string().contains("\"hash\""), "{blame}");
-/// # Ok(())
-/// # }
+///     let blame = recorder.blame();
+///     assert!(blame.culprits[0].who.to_string().contains("\"hash\""), "{blame}");
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Recorder {

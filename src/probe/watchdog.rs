@@ -57,19 +57,19 @@ pub(crate) use marks::Marker;
 /// use std::{sync::mpsc, thread, time::Duration};
 /// use phaseloop::{Builder, observe::Watchdog};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let (send, stalls) = mpsc::channel();
-/// let watchdog = Watchdog::new(Duration::from_millis(20)).then(move |stall| {
-///     let _ = send.send(stall.to_string());
-/// });
-/// let mut event_loop = Builder::new().watchdog(watchdog).build()?;
-/// event_loop.block_on(async {
-///     // Blocks the loop until the watchdog has seen it.
-///     let stall = stalls.recv().unwrap();
-///     assert!(stall.starts_with("phaseloop: stall: "), "{stall}");
-/// });
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let (send, stalls) = mpsc::channel();
+///     let watchdog = Watchdog::new(Duration::from_millis(20)).then(move |stall| {
+///         let _ = send.send(stall.to_string());
+///     });
+///     let mut event_loop = Builder::new().watchdog(watchdog).build()?;
+///     event_loop.block_on(async {
+///         // Blocks the loop until the watchdog has seen it.
+///         let stall = stalls.recv().unwrap();
+///         assert!(stall.starts_with("phaseloop: stall: "), "{stall}");
+///     });
+///     Ok(())
+/// }
 /// ```
 #[must_use = "a watchdog watches once it is attached to a loop"]
 pub struct Watchdog {

@@ -33,8 +33,8 @@ const MAX_MESSAGE_LEN: usize = 256 * 1024 * 1024;
 /// use std::os::fd::AsFd;
 /// use phaseloop::process::Channel;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (one, other) = Channel::pair()?;
 ///     let file = File::open("Cargo.toml")?;
 ///     one.send_with(b"a file", &[file.as_fd()]).await?;
@@ -42,8 +42,7 @@ const MAX_MESSAGE_LEN: usize = 256 * 1024 * 1024;
 ///     assert_eq!(message.bytes, b"a file");
 ///     assert_eq!(message.descriptors.len(), 1);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Message {
@@ -74,8 +73,8 @@ pub struct Message {
 /// ```
 /// use phaseloop::process::Channel;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (parent, child) = Channel::pair()?;
 ///     parent.send(b"hello").await?;
 ///     parent.send(b"").await?;
@@ -84,8 +83,7 @@ pub struct Message {
 ///     assert_eq!(child.recv().await?.unwrap().bytes, b"");
 ///     assert!(child.recv().await?.is_none());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Channel {
     source: Source<Socket>,
@@ -218,8 +216,8 @@ impl Channel {
     /// ```
     /// use phaseloop::process::Channel;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let (one, other) = Channel::pair()?;
     ///     other.set_max_message_len(4);
     ///     one.send(b"hello").await?;
@@ -227,8 +225,7 @@ impl Channel {
     ///     other.set_max_message_len(5);
     ///     assert_eq!(other.recv().await?.unwrap().bytes, b"hello");
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     pub fn set_max_message_len(&self, bytes: usize) {
         self.max_message_len.set(bytes.min(LONGEST));

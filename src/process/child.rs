@@ -43,15 +43,14 @@ pub type ChildStderr = PipeReader;
 /// use phaseloop::io::AsyncWriteExt;
 /// use phaseloop::process::{Command, Stdio};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
 ///     child.stdin.as_mut().unwrap().write_all(b"hello").await?;
 ///     let output = child.wait_with_output().await?;
 ///     assert_eq!(output.stdout, b"hello");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Child {
     /// The child's standard input, if it was [piped](super::Stdio::piped).
@@ -191,14 +190,13 @@ impl Child {
     /// ```
     /// use phaseloop::process::Command;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let mut child = Command::new("sleep").arg("60").spawn()?;
     ///     child.kill().await?;
     ///     assert!(!child.try_wait()?.expect("it has exited").success());
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     pub async fn kill(&mut self) -> io::Result<()> {
         self.start_kill()?;
@@ -275,15 +273,14 @@ impl fmt::Debug for Child {
 /// ```
 /// use phaseloop::process::Command;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let child = Command::new("sleep").arg("60").spawn()?;
 ///     let exited = child.exited();
 ///     child.start_kill()?;
 ///     assert!(!exited.await?.success());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Exited {

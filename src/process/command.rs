@@ -40,16 +40,15 @@ use crate::sys::process::{Process, enter_fault, is_limit};
 /// ```
 /// use phaseloop::process::Command;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut command = Command::new("sh");
 ///     command.args(["-c", "echo $GREETING; exit 3"]).env("GREETING", "hi");
 ///     let output = command.output().await?;
 ///     assert_eq!(output.stdout, b"hi\n");
 ///     assert_eq!(output.status.code(), Some(3));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "uv_spawn")]
 #[doc(alias = "child_process")]

@@ -25,16 +25,15 @@ from!(OwnedFd);
 /// ```
 /// use phaseloop::process::{Command, Stdio};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut echo = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
 ///     let hello: Stdio = echo.stdout.take().unwrap().try_into()?;
 ///     let output = Command::new("cat").stdin(hello).output().await?;
 ///     assert_eq!(output.stdout, b"hello\n");
 ///     assert!(echo.wait().await?.success());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 impl TryFrom<PipeReader> for Stdio {
     type Error = io::Error;

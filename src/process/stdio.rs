@@ -14,14 +14,13 @@ use std::process;
 /// ```
 /// use phaseloop::process::{Command, Stdio};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut command = Command::new("cat");
 ///     command.stdin(Stdio::null()).stdout(Stdio::piped());
 ///     assert_eq!(command.output().await?.stdout, b"");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Stdio {
     pub(super) std: process::Stdio,

@@ -27,15 +27,16 @@ use crate::raw::bound::Bound;
 /// ```
 /// use phaseloop::{Handle, net::UdpSocket, spawn};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> Result<(), std::io::Error> {
 ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
 ///     let view = socket.any();
 ///     let receiver = spawn(async move { socket.recv_from(&mut [0; 64]).await });
 ///     phaseloop::task::yield_now().await;
 ///     view.close().await;
 ///     assert!(receiver.await.unwrap().is_err());
-///     Ok::<(), std::io::Error>(())
-/// }).unwrap();
+///     Ok(())
+/// }
 /// ```
 pub struct AnyHandle {
     core: Bound<Rc<HandleCore>>,
@@ -112,18 +113,18 @@ impl LoopHandle {
     /// use std::time::Duration;
     /// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode, time::Timer};
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// let handle = event_loop.handle();
-    /// let timer = Timer::new(&handle);
-    /// timer.start(Duration::from_secs(3600), Duration::ZERO, |_| unreachable!())?;
-    /// let _sent = AsyncHandle::new(&handle, |_| ())?;
-    /// handle.walk(|each| each.close().then(|| println!("closed")));
-    /// assert!(timer.is_closing());
-    /// assert!(!event_loop.run(RunMode::Default)?);
-    /// assert_eq!(handle.handles(), []);
-    /// # Ok(())
-    /// # }
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let handle = event_loop.handle();
+    ///     let timer = Timer::new(&handle);
+    ///     timer.start(Duration::from_secs(3600), Duration::ZERO, |_| unreachable!())?;
+    ///     let _sent = AsyncHandle::new(&handle, |_| ())?;
+    ///     handle.walk(|each| each.close().then(|| println!("closed")));
+    ///     assert!(timer.is_closing());
+    ///     assert!(!event_loop.run(RunMode::Default)?);
+    ///     assert_eq!(handle.handles(), []);
+    ///     Ok(())
+    /// }
     /// ```
     #[doc(alias = "uv_walk")]
     pub fn walk(&self, mut visit: impl FnMut(&AnyHandle)) {

@@ -60,23 +60,25 @@ impl EventLoop {
     ///
     /// ```
     /// use phaseloop::EventLoop;
-    /// # trait AsyncExecutor {
-    /// #     fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
-    /// # }
+    ///
+    /// // In a benchmark: `use criterion::async_executor::AsyncExecutor;`
+    /// trait AsyncExecutor {
+    ///     fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
+    /// }
     ///
     /// struct OnLoop(EventLoop);
     ///
-    /// impl AsyncExecutor for OnLoop { // that of `criterion::async_executor`
+    /// impl AsyncExecutor for OnLoop {
     ///     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
     ///         self.0.block_on(future)
     ///     }
     /// }
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let executor = OnLoop(EventLoop::new()?);
-    /// assert_eq!(executor.block_on(async { 20 + 1 }) * 2, 42);
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let executor = OnLoop(EventLoop::new()?);
+    ///     assert_eq!(executor.block_on(async { 20 + 1 }) * 2, 42);
+    ///     Ok(())
+    /// }
     /// ```
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
@@ -211,12 +213,14 @@ impl Drop for MainCounted<'_> {
 /// ```
 /// use std::rc::Rc;
 ///
-/// let answer = phaseloop::block_on(async {
-///     let shared = Rc::new(41);
-///     let copy = shared.clone();
-///     phaseloop::spawn(async move { *copy + 1 }).await.unwrap()
-/// });
-/// assert_eq!(answer, 42);
+/// fn main() {
+///     let answer = phaseloop::block_on(async {
+///         let shared = Rc::new(41);
+///         let copy = shared.clone();
+///         phaseloop::spawn(async move { *copy + 1 }).await.unwrap()
+///     });
+///     assert_eq!(answer, 42);
+/// }
 /// ```
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -241,20 +245,22 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// use std::{cell::Cell, rc::Rc, time::Duration};
 /// use phaseloop::{spawn, time::sleep};
 ///
-/// let late = Rc::new(Cell::new(false));
-/// let mark = late.clone();
-/// phaseloop::run(async move {
-///     // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
-///     spawn(async move {
-///         sleep(Duration::from_millis(1)).await;
-///         mark.set(true);
-///     }).detach();
-/// })?;
-/// assert!(late.get());
+/// fn main() -> Result<(), phaseloop::Error> {
+///     let late = Rc::new(Cell::new(false));
+///     let mark = late.clone();
+///     phaseloop::run(async move {
+///         // No `JoinHandle` awaits this task; `run` waits for it nevertheless.
+///         spawn(async move {
+///             sleep(Duration::from_millis(1)).await;
+///             mark.set(true);
+///         }).detach();
+///     })?;
+///     assert!(late.get());
 ///
-/// let stuck = phaseloop::run(std::future::pending::<()>());
-/// assert!(stuck.unwrap_err().is_ran_dry());
-/// # Ok::<(), phaseloop::Error>(())
+///     let stuck = phaseloop::run(std::future::pending::<()>());
+///     assert!(stuck.unwrap_err().is_ran_dry());
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {

@@ -25,13 +25,13 @@ use crate::wire::Settings;
 /// # Examples
 ///
 /// ```
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = phaseloop::Builder::new()
-///     .lane_budget(10_000.try_into().unwrap())
-///     .build()?;
-/// assert_eq!(event_loop.block_on(async { 1 }), 1);
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = phaseloop::Builder::new()
+///         .lane_budget(10_000.try_into().unwrap())
+///         .build()?;
+///     assert_eq!(event_loop.block_on(async { 1 }), 1);
+///     Ok(())
+/// }
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 #[doc(alias = "Runtime")]
@@ -127,14 +127,14 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// # fn main() -> std::io::Result<()> {
-    /// // A program sets a subscriber first, such as that of the crate `console-subscriber`.
-    /// let mut event_loop = phaseloop::Builder::new().tracing().build()?;
-    /// event_loop.block_on(async {
-    ///     phaseloop::spawn(async { 1 }).await.unwrap();
-    /// });
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     // A program sets a subscriber first, such as that of the crate `console-subscriber`.
+    ///     let mut event_loop = phaseloop::Builder::new().tracing().build()?;
+    ///     event_loop.block_on(async {
+    ///         phaseloop::spawn(async { 1 }).await.unwrap();
+    ///     });
+    ///     Ok(())
+    /// }
     /// ```
     #[cfg(feature = "tracing")]
     pub fn tracing(mut self) -> Self {

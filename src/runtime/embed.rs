@@ -22,25 +22,22 @@ pub type BackendFd<'a> = QueueFd<'a>;
 ///
 /// A plain `poll(2)` loop drives the event loop:
 ///
-/// ```
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
-/// # #[cfg(target_os = "linux")]
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// ```ignore-windows,ignore-apple,ignore-bsd
 /// use std::time::Duration;
 /// use phaseloop::{EventLoop, spawn, time::sleep};
 /// use rustix::event::{PollFd, PollFlags, poll};
 ///
-/// let mut event_loop = EventLoop::new()?;
-/// let backend = event_loop.handle().backend()?;
-/// let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
-/// while !task.is_finished() {
-///     // One descriptor is enough for any host: it also reports timers and new tasks.
-///     poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
-///     event_loop.turn(Some(Duration::ZERO))?;
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut event_loop = EventLoop::new()?;
+///     let backend = event_loop.handle().backend()?;
+///     let task = event_loop.enter(|| spawn(sleep(Duration::from_millis(5))));
+///     while !task.is_finished() {
+///         // One descriptor is enough for any host: it also reports timers and new tasks.
+///         poll(&mut [PollFd::new(&backend, PollFlags::IN)], None)?;
+///         event_loop.turn(Some(Duration::ZERO))?;
+///     }
+///     Ok(())
 /// }
-/// # Ok(())
-/// # }
 /// ```
 #[derive(Clone)]
 pub struct Backend {
@@ -78,17 +75,17 @@ impl fmt::Debug for Backend {
 /// use std::time::Duration;
 /// use phaseloop::{EventLoop, NextWait, spawn, time::sleep};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = EventLoop::new()?;
-/// let handle = event_loop.handle();
-/// assert_eq!(handle.next_wait(), NextWait::Idle);
-/// let task = handle.enter(|| spawn(sleep(Duration::from_secs(3600))));
-/// assert_eq!(handle.next_wait(), NextWait::Now);
-/// event_loop.turn(Some(Duration::ZERO))?;
-/// assert!(matches!(handle.next_wait(), NextWait::Timeout(_)));
-/// task.abort();
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let handle = event_loop.handle();
+///     assert_eq!(handle.next_wait(), NextWait::Idle);
+///     let task = handle.enter(|| spawn(sleep(Duration::from_secs(3600))));
+///     assert_eq!(handle.next_wait(), NextWait::Now);
+///     event_loop.turn(Some(Duration::ZERO))?;
+///     assert!(matches!(handle.next_wait(), NextWait::Timeout(_)));
+///     task.abort();
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NextWait {
@@ -140,13 +137,13 @@ impl LoopHandle {
     /// ```
     /// use phaseloop::{EventLoop, RunMode, spawn};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// let task = event_loop.handle().enter(|| spawn(async { 7 }));
-    /// event_loop.run(RunMode::Default)?;
-    /// assert!(task.is_finished());
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let task = event_loop.handle().enter(|| spawn(async { 7 }));
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert!(task.is_finished());
+    ///     Ok(())
+    /// }
     /// ```
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         self.core().entered(f)

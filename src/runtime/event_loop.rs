@@ -57,15 +57,15 @@ impl EventLoop {
     /// ```
     /// use phaseloop::{EventLoop, time::Timer};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let event_loop = EventLoop::new()?;
-    /// let timer = Timer::new(&event_loop.handle());
-    /// let busy = event_loop.close().unwrap_err();
-    /// assert!(busy.to_string().contains("timer created at"));
-    /// drop(timer);
-    /// assert!(busy.into_event_loop().close().is_ok());
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let timer = Timer::new(&event_loop.handle());
+    ///     let busy = event_loop.close().unwrap_err();
+    ///     assert!(busy.to_string().contains("timer created at"));
+    ///     drop(timer);
+    ///     assert!(busy.into_event_loop().close().is_ok());
+    ///     Ok(())
+    /// }
     /// ```
     pub fn close(self) -> Result<(), Busy> {
         let core = &self.core;

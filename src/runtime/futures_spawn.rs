@@ -22,11 +22,12 @@ use crate::error::Error;
 /// ```
 /// use futures::task::SpawnExt;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let remote = phaseloop::LoopHandle::current().remote();
 ///     let answer = remote.spawn_with_handle(async { 42 }).unwrap();
 ///     assert_eq!(answer.await, 42);
-/// });
+/// }
 /// ```
 impl Spawn for Remote {
     #[track_caller]
@@ -69,12 +70,13 @@ impl Spawn for LoopHandle {
 /// use std::rc::Rc;
 /// use futures::task::LocalSpawnExt;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let shared = Rc::new(42);
 ///     let handle = phaseloop::LoopHandle::current();
 ///     let answer = handle.spawn_local_with_handle(async move { *shared }).unwrap();
 ///     assert_eq!(answer.await, 42);
-/// });
+/// }
 /// ```
 impl LocalSpawn for LoopHandle {
     #[track_caller]

@@ -34,15 +34,15 @@ const CLOSE: &str = "CLOSE";
 /// ```
 /// use phaseloop::{EventLoop, Keeper, time::Timer};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let event_loop = EventLoop::new()?;
-/// let _timer = Timer::new(&event_loop.handle());
-/// let info = &event_loop.handle().handles()[0];
-/// assert_eq!(info.kind, Keeper::Timer);
-/// assert!(!info.active, "it was not started");
-/// assert!(info.created_at.file().ends_with(".rs"));
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = EventLoop::new()?;
+///     let _timer = Timer::new(&event_loop.handle());
+///     let info = &event_loop.handle().handles()[0];
+///     assert_eq!(info.kind, Keeper::Timer);
+///     assert!(!info.active, "it was not started");
+///     assert!(info.created_at.file().ends_with(".rs"));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -232,16 +232,16 @@ pub(crate) mod sealed {
 /// use std::time::Duration;
 /// use phaseloop::{EventLoop, Handle, RunMode, time::Timer};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut event_loop = EventLoop::new()?;
-/// let second = Duration::from_secs(1);
-/// let heartbeat = Timer::new(&event_loop.handle());
-/// heartbeat.start(second, second, |_| println!("alive"))?;
-/// heartbeat.unref();
-/// assert!(heartbeat.is_active() && !heartbeat.has_ref());
-/// assert!(!event_loop.run(RunMode::Default)?, "it returns at once");
-/// # Ok(())
-/// # }
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut event_loop = EventLoop::new()?;
+///     let second = Duration::from_secs(1);
+///     let heartbeat = Timer::new(&event_loop.handle());
+///     heartbeat.start(second, second, |_| println!("alive"))?;
+///     heartbeat.unref();
+///     assert!(heartbeat.is_active() && !heartbeat.has_ref());
+///     assert!(!event_loop.run(RunMode::Default)?, "it returns at once");
+///     Ok(())
+/// }
 /// ```
 pub trait Handle: sealed::Sealed {
     /// Returns whether the handle is started.
@@ -305,13 +305,14 @@ pub trait Handle: sealed::Sealed {
 /// ```
 /// use phaseloop::{Handle, LoopHandle, time::Timer};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let timer = Timer::new(&LoopHandle::current());
 ///     let close = timer.close();
 ///     assert!(timer.is_closing());
 ///     close.await; // the closing phase of this turn
 ///     assert!(timer.start(Default::default(), Default::default(), |_| ()).is_err());
-/// });
+/// }
 /// ```
 #[must_use = "the handle is closed at once; await this, or `drop` it, to see or ignore the report of the closing phase"]
 #[doc(alias = "uv_close")]

@@ -34,18 +34,18 @@ const TICK: &str = "TickObject";
 /// ```
 /// use phaseloop::{EventLoop, LoopHandle, RunMode};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = EventLoop::new()?;
-/// let handle = event_loop.handle();
-/// let task = handle.spawn(async {
-///     // Inside the loop, the current handle needs no argument.
-///     LoopHandle::current().turns()
-/// });
-/// event_loop.run(RunMode::Default)?;
-/// assert!(task.is_finished());
-/// assert!(!handle.is_alive());
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let handle = event_loop.handle();
+///     let task = handle.spawn(async {
+///         // Inside the loop, the current handle needs no argument.
+///         LoopHandle::current().turns()
+///     });
+///     event_loop.run(RunMode::Default)?;
+///     assert!(task.is_finished());
+///     assert!(!handle.is_alive());
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "uv_loop_t")]
 pub struct LoopHandle {

@@ -20,14 +20,14 @@ const IMMEDIATE: &str = "Immediate";
 /// ```
 /// use phaseloop::{EventLoop, RunMode};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = EventLoop::new()?;
-/// let immediate = event_loop.handle().set_immediate(|| unreachable!("it was cleared"));
-/// assert!(immediate.has_ref());
-/// assert!(immediate.clear());
-/// event_loop.run(RunMode::Default)?;
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let immediate = event_loop.handle().set_immediate(|| unreachable!("it was cleared"));
+///     assert!(immediate.has_ref());
+///     assert!(immediate.clear());
+///     event_loop.run(RunMode::Default)?;
+///     Ok(())
+/// }
 /// ```
 #[derive(Debug)]
 pub struct PhaseCall {
@@ -66,17 +66,17 @@ impl LoopHandle {
     /// use std::{cell::RefCell, rc::Rc};
     /// use phaseloop::{EventLoop, RunMode, phase::Phase};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// let log = Rc::new(RefCell::new(Vec::new()));
-    /// for phase in [Phase::Closing, Phase::Poll, Phase::Idle] {
-    ///     let log = log.clone();
-    ///     event_loop.handle().call_in(phase, move || log.borrow_mut().push(phase));
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let log = Rc::new(RefCell::new(Vec::new()));
+    ///     for phase in [Phase::Closing, Phase::Poll, Phase::Idle] {
+    ///         let log = log.clone();
+    ///         event_loop.handle().call_in(phase, move || log.borrow_mut().push(phase));
+    ///     }
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert_eq!(*log.borrow(), [Phase::Idle, Phase::Poll, Phase::Closing]);
+    ///     Ok(())
     /// }
-    /// event_loop.run(RunMode::Default)?;
-    /// assert_eq!(*log.borrow(), [Phase::Idle, Phase::Poll, Phase::Closing]);
-    /// # Ok(())
-    /// # }
     /// ```
     #[track_caller]
     pub fn call_in(&self, phase: Phase, callback: impl FnOnce() + 'static) -> PhaseCall {

@@ -34,7 +34,8 @@ use crate::task_info::Id;
 /// ```
 /// use std::{rc::Rc, thread};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let remote = phaseloop::LoopHandle::current().remote();
 ///     let (sender, receiver) = futures::channel::oneshot::channel();
 ///     let thread = thread::spawn(move || {
@@ -48,7 +49,7 @@ use crate::task_info::Id;
 ///     });
 ///     assert_eq!(receiver.await, Ok(21));
 ///     thread.join().unwrap();
-/// });
+/// }
 /// ```
 #[derive(Clone)]
 #[doc(alias = "uv_async_send")]
@@ -119,7 +120,8 @@ impl Remote {
     /// ```
     /// use std::{thread, time::Duration};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let remote = phaseloop::LoopHandle::current().remote();
     ///     let (before, other) = (remote.utilization(), remote.clone());
     ///     let watcher = thread::spawn(move || {
@@ -129,7 +131,7 @@ impl Remote {
     ///     let seen = watcher.join().unwrap(); // blocks the loop
     ///     assert!(seen.since(&before).active >= Duration::from_millis(15));
     ///     assert_eq!(seen.idle, before.idle);
-    /// });
+    /// }
     /// ```
     #[must_use]
     pub fn utilization(&self) -> Utilization {
@@ -297,13 +299,14 @@ impl<T: 'static> Drop for Sender<T> {
 /// ```
 /// use phaseloop::{LoopHandle, spawn_blocking};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let remote = LoopHandle::current().remote();
 ///     // A thread of the pool spawns a task on the loop, and blocks until it has completed.
 ///     let add = || async { 20 + 1 };
 ///     let sum = spawn_blocking(move || remote.spawn(add).unwrap().join().unwrap());
 ///     assert_eq!(sum.await.unwrap(), 21);
-/// });
+/// }
 /// ```
 #[must_use = "dropping the handle detaches the task"]
 pub struct RemoteJoinHandle<T: 'static> {

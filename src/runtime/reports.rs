@@ -19,14 +19,15 @@ impl LoopHandle {
     /// use std::time::Duration;
     /// use phaseloop::{LoopHandle, task, time::sleep};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let task = task::Builder::new().name("sleeper").spawn(sleep(Duration::from_secs(3600)));
     ///     phaseloop::phase::check().await;
     ///     let report = LoopHandle::current().report().to_string();
     ///     assert!(report.contains("due in 3599."), "{report}");
     ///     assert!(report.contains("wakes task 1 \"sleeper\""), "{report}");
     ///     task.abort();
-    /// });
+    /// }
     /// ```
     #[must_use]
     #[inline]
@@ -46,7 +47,8 @@ impl LoopHandle {
     /// use std::time::Duration;
     /// use phaseloop::{LoopHandle, phase, spawn, task, time::sleep};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let inner = spawn(sleep(Duration::from_secs(3600)));
     ///     let outer = task::Builder::new().name("outer").spawn(inner);
     ///     phase::check().await;
@@ -60,7 +62,7 @@ impl LoopHandle {
     ///     assert!(lines[2].starts_with("└ task 1 ("));
     ///     assert!(lines[3].starts_with("  └ sleep ("));
     ///     outer.abort();
-    /// });
+    /// }
     /// ```
     #[must_use]
     #[inline]

@@ -60,16 +60,16 @@ impl Builder {
     /// use phaseloop::net::{TcpListener, TcpStream};
     /// use phaseloop::sim::Settings;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = phaseloop::Builder::new().network(Settings::default()).build()?;
-    /// event_loop.block_on(async {
-    ///     // No other process has this port, and none can take it.
-    ///     let listener = TcpListener::bind("127.0.0.1:80").await?;
-    ///     TcpStream::connect("127.0.0.1:80").await?;
-    ///     listener.accept().await?;
-    ///     Ok(())
-    /// })
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = phaseloop::Builder::new().network(Settings::default()).build()?;
+    ///     event_loop.block_on(async {
+    ///         // No other process has this port, and none can take it.
+    ///         let listener = TcpListener::bind("127.0.0.1:80").await?;
+    ///         TcpStream::connect("127.0.0.1:80").await?;
+    ///         listener.accept().await?;
+    ///         Ok(())
+    ///     })
+    /// }
     /// ```
     pub fn network(mut self, settings: Settings) -> Self {
         self.simulation.network = Some(settings);
@@ -97,21 +97,21 @@ impl Builder {
     /// ```
     /// use std::time::Duration;
     /// use phaseloop::{net::TcpStream, time::timeout};
-    /// # use futures::AsyncReadExt;
+    /// use futures::AsyncReadExt;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
-    /// let mut event_loop = phaseloop::Builder::new()
-    ///     .start_paused(true)
-    ///     .outside_patience(Duration::from_millis(20))
-    ///     .build()?;
-    /// event_loop.block_on(async {
-    ///     let mut stream = TcpStream::connect(silent.local_addr()?).await?;
-    ///     let read = timeout(Duration::from_secs(3600), stream.read(&mut [0; 8])).await;
-    ///     assert!(read.is_err(), "an hour has passed, in 20 ms");
-    ///     Ok(())
-    /// })
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    ///     let mut event_loop = phaseloop::Builder::new()
+    ///         .start_paused(true)
+    ///         .outside_patience(Duration::from_millis(20))
+    ///         .build()?;
+    ///     event_loop.block_on(async {
+    ///         let mut stream = TcpStream::connect(silent.local_addr()?).await?;
+    ///         let read = timeout(Duration::from_secs(3600), stream.read(&mut [0; 8])).await;
+    ///         assert!(read.is_err(), "an hour has passed, in 20 ms");
+    ///         Ok(())
+    ///     })
+    /// }
     /// ```
     pub fn outside_patience(mut self, patience: Duration) -> Self {
         self.simulation.patience = Some(nanoseconds(patience));

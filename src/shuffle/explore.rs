@@ -34,14 +34,16 @@ use crate::wire::Settings;
 /// ```
 /// use phaseloop::{shuffle, spawn_blocking};
 ///
-/// shuffle::explore(100, || async {
-///     let mut jobs: Vec<_> = (0..3).map(|n| spawn_blocking(move || n)).collect();
-///     let mut sum = 0;
-///     while let Some(job) = jobs.pop() {
-///         sum += job.await.unwrap();
-///     }
-///     assert_eq!(sum, 3);
-/// });
+/// fn main() {
+///     shuffle::explore(100, || async {
+///         let mut jobs: Vec<_> = (0..3).map(|n| spawn_blocking(move || n)).collect();
+///         let mut sum = 0;
+///         while let Some(job) = jobs.pop() {
+///             sum += job.await.unwrap();
+///         }
+///         assert_eq!(sum, 3);
+///     });
+/// }
 /// ```
 #[track_caller]
 pub fn explore<F: Future<Output = ()>>(seeds: u64, program: impl Fn() -> F) {
@@ -60,9 +62,11 @@ pub fn explore<F: Future<Output = ()>>(seeds: u64, program: impl Fn() -> F) {
 /// A failure that was found once stays a test:
 ///
 /// ```
-/// phaseloop::shuffle::run("job-run job0 0 =3; late 0 =1", || async {
-///     phaseloop::spawn_blocking(|| ()).await.unwrap();
-/// });
+/// fn main() {
+///     phaseloop::shuffle::run("job-run job0 0 =3; late 0 =1", || async {
+///         phaseloop::spawn_blocking(|| ()).await.unwrap();
+///     });
+/// }
 /// ```
 #[track_caller]
 pub fn run<F: Future<Output = ()>>(picks: &str, program: impl Fn() -> F) {
@@ -104,12 +108,14 @@ pub enum Determinism {
 /// use std::time::Duration;
 /// use phaseloop::{shuffle::{Explore, Kind}, time::sleep};
 ///
-/// // A test of times needs timers that are not late.
-/// Explore::new().seeds(20).without(Kind::Late).run(|| async {
-///     let start = phaseloop::time::now();
-///     sleep(Duration::from_millis(5)).await;
-///     assert_eq!(phaseloop::time::now() - start, Duration::from_millis(5));
-/// });
+/// fn main() {
+///     // A test of times needs timers that are not late.
+///     Explore::new().seeds(20).without(Kind::Late).run(|| async {
+///         let start = phaseloop::time::now();
+///         sleep(Duration::from_millis(5)).await;
+///         assert_eq!(phaseloop::time::now() - start, Duration::from_millis(5));
+///     });
+/// }
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "an exploration does nothing until `run`"]
@@ -187,13 +193,15 @@ impl Explore {
     /// ```
     /// use phaseloop::{shuffle::Explore, task::yield_microtask};
     ///
-    /// let explore = Explore::new().max_drain(1_000.try_into().unwrap());
-    /// let found = explore.try_run(|| async {
-    ///     loop {
-    ///         yield_microtask().await;
-    ///     }
-    /// });
-    /// assert!(found.unwrap_err().message.contains("1000 ticks and microtasks"));
+    /// fn main() {
+    ///     let explore = Explore::new().max_drain(1_000.try_into().unwrap());
+    ///     let found = explore.try_run(|| async {
+    ///         loop {
+    ///             yield_microtask().await;
+    ///         }
+    ///     });
+    ///     assert!(found.unwrap_err().message.contains("1000 ticks and microtasks"));
+    /// }
     /// ```
     pub fn max_drain(mut self, entries: NonZeroU64) -> Self {
         self.limits.max_drain = Some(entries);
@@ -221,13 +229,15 @@ impl Explore {
     /// ```
     /// use phaseloop::shuffle::{Explore, Threads};
     ///
-    /// let explore = Explore::new().seeds(10).threads(Threads::Allow);
-    /// explore.run(|| async {
-    ///     let (sender, receiver) = futures::channel::oneshot::channel();
-    ///     let thread = std::thread::spawn(move || sender.send(7));
-    ///     assert_eq!(receiver.await, Ok(7));
-    ///     thread.join().unwrap().unwrap();
-    /// });
+    /// fn main() {
+    ///     let explore = Explore::new().seeds(10).threads(Threads::Allow);
+    ///     explore.run(|| async {
+    ///         let (sender, receiver) = futures::channel::oneshot::channel();
+    ///         let thread = std::thread::spawn(move || sender.send(7));
+    ///         assert_eq!(receiver.await, Ok(7));
+    ///         thread.join().unwrap().unwrap();
+    ///     });
+    /// }
     /// ```
     pub fn threads(mut self, threads: Threads) -> Self {
         self.limits.threads = threads;

@@ -13,11 +13,13 @@ use crate::choices::{Chooser, Question, Who};
 /// ```
 /// use phaseloop::shuffle::{Explore, Strategy};
 ///
-/// // All runs with at most one unusual answer: for a small program a proof.
-/// let strategy = Strategy::Deviate { depth: 1, limit: 1_000 };
-/// Explore::new().strategy(strategy).run(|| async {
-///     phaseloop::spawn_blocking(|| ()).await.unwrap();
-/// });
+/// fn main() {
+///     // All runs with at most one unusual answer: for a small program a proof.
+///     let strategy = Strategy::Deviate { depth: 1, limit: 1_000 };
+///     Explore::new().strategy(strategy).run(|| async {
+///         phaseloop::spawn_blocking(|| ()).await.unwrap();
+///     });
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -16,8 +16,10 @@ use crate::sys::signal as sys;
 /// ```
 /// use phaseloop::signal::SignalKind;
 ///
-/// assert_eq!(SignalKind::INT.to_string(), "SIGINT");
-/// assert_eq!(SignalKind::from_raw(SignalKind::TERM.as_raw()), SignalKind::TERM);
+/// fn main() {
+///     assert_eq!(SignalKind::INT.to_string(), "SIGINT");
+///     assert_eq!(SignalKind::from_raw(SignalKind::TERM.as_raw()), SignalKind::TERM);
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalKind(i32);

@@ -25,19 +25,20 @@ use crate::runtime::loop_handle::LoopHandle;
 ///
 /// ```
 /// use phaseloop::{EventLoop, RunMode, signal::{Signal, SignalKind}};
+/// use rustix::process::{getpid, kill_process};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut event_loop = EventLoop::new()?;
-/// let signal = Signal::new(&event_loop.handle());
-/// signal.start(SignalKind::HUP, |signal, kind| {
-///     println!("{kind}");
-///     signal.stop();
-/// })?;
-/// # use rustix::process::{getpid, kill_process};
-/// # kill_process(getpid(), rustix::process::Signal::HUP)?;
-/// event_loop.run(RunMode::Default)?;
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let signal = Signal::new(&event_loop.handle());
+///     signal.start(SignalKind::HUP, |signal, kind| {
+///         println!("{kind}");
+///         signal.stop();
+///     })?;
+///     // As `kill -HUP` does from a shell.
+///     kill_process(getpid(), rustix::process::Signal::HUP)?;
+///     event_loop.run(RunMode::Default)?;
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "uv_signal_t")]
 pub struct Signal {

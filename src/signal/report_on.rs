@@ -21,14 +21,14 @@ impl Builder {
     /// ```
     /// use phaseloop::{Builder, signal::SignalKind};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// let mut event_loop = Builder::new().report_on(SignalKind::USR1).build()?;
-    /// event_loop.block_on(async {
-    ///     // `kill -USR1 PID` prints what the loop waits for.
-    /// });
-    /// assert!(Builder::new().report_on(SignalKind::KILL).build().is_err());
-    /// # Ok(())
-    /// # }
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = Builder::new().report_on(SignalKind::USR1).build()?;
+    ///     event_loop.block_on(async {
+    ///         // `kill -USR1 PID` prints what the loop waits for.
+    ///     });
+    ///     assert!(Builder::new().report_on(SignalKind::KILL).build().is_err());
+    ///     Ok(())
+    /// }
     /// ```
     #[inline]
     pub fn report_on(self, signal: SignalKind) -> Self {

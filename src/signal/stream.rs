@@ -37,14 +37,13 @@ use crate::site::Site;
 /// use phaseloop::signal::{SignalKind, Signals};
 /// use rustix::process::{Signal, getpid, kill_process};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let mut signals = Signals::new([SignalKind::USR1, SignalKind::USR2])?;
 ///     kill_process(getpid(), Signal::USR2)?;
 ///     assert_eq!(signals.recv().await, Some(SignalKind::USR2));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "SignalKind")]
 pub struct Signals {

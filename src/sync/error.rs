@@ -13,11 +13,12 @@ use crate::error::debug_as_display;
 /// ```
 /// use phaseloop::sync::{Closed, oneshot};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (sender, receiver) = oneshot::channel::<u32>();
 ///     drop(sender);
 ///     assert_eq!(receiver.await, Err(Closed));
-/// });
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
@@ -29,11 +30,13 @@ pub struct Closed;
 /// ```
 /// use phaseloop::sync::Mutex;
 ///
-/// let mutex = Mutex::new(1);
-/// let guard = mutex.try_lock().unwrap();
-/// assert_eq!(mutex.try_lock().unwrap_err().to_string(), "the mutex is locked");
-/// drop(guard);
-/// assert!(mutex.try_lock().is_ok());
+/// fn main() {
+///     let mutex = Mutex::new(1);
+///     let guard = mutex.try_lock().unwrap();
+///     assert_eq!(mutex.try_lock().unwrap_err().to_string(), "the mutex is locked");
+///     drop(guard);
+///     assert!(mutex.try_lock().is_ok());
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TryLockError;
@@ -45,10 +48,12 @@ pub struct TryLockError;
 /// ```
 /// use phaseloop::sync::{Semaphore, TryAcquireError};
 ///
-/// let semaphore = Semaphore::new(1);
-/// assert_eq!(semaphore.try_acquire(2).unwrap_err(), TryAcquireError::NoPermits);
-/// semaphore.close();
-/// assert_eq!(semaphore.try_acquire(1).unwrap_err(), TryAcquireError::Closed);
+/// fn main() {
+///     let semaphore = Semaphore::new(1);
+///     assert_eq!(semaphore.try_acquire(2).unwrap_err(), TryAcquireError::NoPermits);
+///     semaphore.close();
+///     assert_eq!(semaphore.try_acquire(1).unwrap_err(), TryAcquireError::Closed);
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TryAcquireError {
@@ -65,11 +70,12 @@ pub enum TryAcquireError {
 /// ```
 /// use phaseloop::sync::mpsc;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (sender, receiver) = mpsc::channel(1);
 ///     drop(receiver);
 ///     assert_eq!(sender.send("back").await.unwrap_err().into_inner(), "back");
-/// });
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
@@ -81,11 +87,13 @@ pub struct SendError<T>(pub T);
 /// ```
 /// use phaseloop::sync::mpsc::{self, TrySendError};
 ///
-/// let (sender, receiver) = mpsc::channel(1);
-/// sender.try_send(1).unwrap();
-/// assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
-/// drop(receiver);
-/// assert_eq!(sender.try_send(3), Err(TrySendError::Closed(3)));
+/// fn main() {
+///     let (sender, receiver) = mpsc::channel(1);
+///     sender.try_send(1).unwrap();
+///     assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+///     drop(receiver);
+///     assert_eq!(sender.try_send(3), Err(TrySendError::Closed(3)));
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
@@ -102,10 +110,12 @@ pub enum TrySendError<T> {
 /// ```
 /// use phaseloop::sync::mpsc::{self, TryRecvError};
 ///
-/// let (sender, mut receiver) = mpsc::channel::<u32>(1);
-/// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
-/// drop(sender);
-/// assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+/// fn main() {
+///     let (sender, mut receiver) = mpsc::channel::<u32>(1);
+///     assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+///     drop(sender);
+///     assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {

@@ -16,7 +16,8 @@
 //! ```
 //! use phaseloop::{spawn, sync::mpsc};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let (jobs, mut queue) = mpsc::channel(2);
 //!     let worker = spawn(async move {
 //!         let mut sum = 0;
@@ -30,7 +31,7 @@
 //!     }
 //!     drop(jobs); // no more jobs: the worker ends
 //!     assert_eq!(worker.await.unwrap(), 10);
-//! });
+//! }
 //! ```
 
 mod receiver;
@@ -56,10 +57,12 @@ pub use super::error::{SendError, TryRecvError, TrySendError};
 /// ```
 /// use phaseloop::sync::mpsc;
 ///
-/// let (sender, mut receiver) = mpsc::channel(1);
-/// sender.try_send("one").unwrap();
-/// assert!(sender.try_send("two").is_err(), "it is full");
-/// assert_eq!(receiver.try_recv(), Ok("one"));
+/// fn main() {
+///     let (sender, mut receiver) = mpsc::channel(1);
+///     sender.try_send("one").unwrap();
+///     assert!(sender.try_send("two").is_err(), "it is full");
+///     assert_eq!(receiver.try_recv(), Ok("one"));
+/// }
 /// ```
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -78,14 +81,15 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// ```
 /// use phaseloop::sync::mpsc;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (sender, mut receiver) = mpsc::unbounded();
 ///     for number in 0..1000 {
 ///         sender.send(number).unwrap();
 ///     }
 ///     assert_eq!(receiver.len(), 1000);
 ///     assert_eq!(receiver.recv().await, Some(0));
-/// });
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "unbounded_channel")]

@@ -34,7 +34,8 @@ use crate::raw::exclusive::{Exclusive, ExclusiveCell, OwnedExclusive};
 /// use std::rc::Rc;
 /// use phaseloop::{spawn, sync::Mutex, task::yield_now};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let balance = Rc::new(Mutex::new(100).named("balance"));
 ///     let tasks: Vec<_> = (0..3)
 ///         .map(|_| {
@@ -51,7 +52,7 @@ use crate::raw::exclusive::{Exclusive, ExclusiveCell, OwnedExclusive};
 ///         task.await.unwrap();
 ///     }
 ///     assert_eq!(*balance.lock().await, 70);
-/// });
+/// }
 /// ```
 pub struct Mutex<T: ?Sized> {
     state: Rc<State>,
@@ -98,11 +99,12 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     /// use phaseloop::sync::Mutex;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let list = Mutex::new(vec![1]);
     ///     list.lock().await.push(2);
     ///     assert_eq!(list.into_inner(), [1, 2]);
-    /// });
+    /// }
     /// ```
     #[track_caller]
     #[inline]
@@ -126,12 +128,13 @@ impl<T: ?Sized> Mutex<T> {
     /// use std::rc::Rc;
     /// use phaseloop::{spawn, sync::Mutex};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let mutex = Rc::new(Mutex::new(1));
     ///     let mut guard = mutex.clone().lock_owned().await;
     ///     spawn(async move { *guard += 1 }).await.unwrap();
     ///     assert_eq!(*mutex.lock().await, 2);
-    /// });
+    /// }
     /// ```
     #[track_caller]
     pub fn lock_owned(self: Rc<Self>) -> LockOwned<T> {

@@ -25,7 +25,8 @@ use crate::executor::primitives::{Described, Primitive};
 /// use std::rc::Rc;
 /// use phaseloop::{spawn, sync::Notify};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (jobs, added) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Notify::new()));
 ///     let worker = spawn({
 ///         let (jobs, added) = (jobs.clone(), added.clone());
@@ -41,7 +42,7 @@ use crate::executor::primitives::{Described, Primitive};
 ///     jobs.borrow_mut().push("first");
 ///     added.notify_one();
 ///     assert_eq!(worker.await.unwrap(), "first");
-/// });
+/// }
 /// ```
 pub struct Notify {
     state: Rc<State>,
@@ -95,13 +96,14 @@ impl Notify {
     /// ```
     /// use phaseloop::sync::Notify;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let notify = Notify::new();
     ///     let (one, two) = (notify.notified(), notify.notified());
     ///     notify.notify_all();
     ///     one.await;
     ///     two.await;
-    /// });
+    /// }
     /// ```
     #[track_caller]
     pub fn notified(&self) -> Notified {

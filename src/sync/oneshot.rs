@@ -12,7 +12,8 @@
 //! ```
 //! use phaseloop::{spawn, sync::oneshot};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let (ready, is_ready) = oneshot::channel();
 //!     spawn(async move {
 //!         let address = "127.0.0.1:8080"; // … binds …
@@ -21,7 +22,7 @@
 //!     })
 //!     .detach();
 //!     assert_eq!(is_ready.await, Ok("127.0.0.1:8080"));
-//! });
+//! }
 //! ```
 
 use std::cell::Cell;
@@ -143,11 +144,12 @@ impl<T> Sender<T> {
     /// ```
     /// use phaseloop::sync::oneshot;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let (mut sender, receiver) = oneshot::channel::<u32>();
     ///     drop(receiver);
     ///     sender.closed().await; // the answer is not wanted: stop searching
-    /// });
+    /// }
     /// ```
     pub async fn closed(&mut self) {
         let stop = StopOnDrop(self);

@@ -26,7 +26,8 @@ use super::permits::{Lot, Permits, Request};
 /// use std::time::Duration;
 /// use phaseloop::{spawn, sync::Semaphore, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let uploads = Rc::new(Semaphore::new(2).named("uploads"));
 ///     let tasks: Vec<_> = (0..5)
 ///         .map(|_| {
@@ -42,7 +43,7 @@ use super::permits::{Lot, Permits, Request};
 ///         task.await.unwrap();
 ///     }
 ///     assert_eq!(uploads.available(), 2);
-/// });
+/// }
 /// ```
 pub struct Semaphore {
     state: Rc<State>,
@@ -89,11 +90,12 @@ impl Semaphore {
     /// ```
     /// use phaseloop::sync::Semaphore;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let semaphore = Semaphore::new(3);
     ///     let permit = semaphore.acquire(2).await.unwrap();
     ///     assert_eq!((permit.count(), semaphore.available()), (2, 1));
-    /// });
+    /// }
     /// ```
     #[track_caller]
     #[doc(alias = "acquire_many")]
@@ -122,7 +124,8 @@ impl Semaphore {
     /// use std::rc::Rc;
     /// use phaseloop::{spawn, sync::Semaphore};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let connections = Rc::new(Semaphore::new(1));
     ///     for _ in 0..3 {
     ///         let permit = connections.clone().acquire_owned(1).await.unwrap();
@@ -132,7 +135,7 @@ impl Semaphore {
     ///         })
     ///         .detach();
     ///     }
-    /// });
+    /// }
     /// ```
     #[track_caller]
     #[doc(alias = "acquire_many_owned")]

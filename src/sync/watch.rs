@@ -8,7 +8,8 @@
 //! ```
 //! use phaseloop::{spawn, sync::watch};
 //!
-//! phaseloop::block_on(async {
+//! #[phaseloop::main]
+//! async fn main() {
 //!     let (config, mut watched) = watch::channel("first");
 //!     let task = spawn(async move {
 //!         let mut seen = vec![*watched.borrow_and_update()];
@@ -23,7 +24,7 @@
 //!     phaseloop::task::yield_now().await;
 //!     drop(config);
 //!     assert_eq!(task.await.unwrap(), ["first", "third"]);
-//! });
+//! }
 //! ```
 
 mod receiver;

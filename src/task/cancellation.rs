@@ -29,7 +29,8 @@ use crate::sorted::SortedMap;
 /// use std::time::Duration;
 /// use phaseloop::{spawn, task::CancellationToken, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let server = CancellationToken::new();
 ///     let connection = server.child_token();
 ///     let task = spawn(async move {
@@ -37,7 +38,7 @@ use crate::sorted::SortedMap;
 ///     });
 ///     server.cancel();
 ///     assert_eq!(task.await.unwrap(), None, "the sleep was dropped");
-/// });
+/// }
 /// ```
 #[derive(Clone)]
 pub struct CancellationToken {
@@ -196,10 +197,12 @@ impl CancellationToken {
     /// ```
     /// use phaseloop::task::CancellationToken;
     ///
-    /// let token = CancellationToken::new();
-    /// let guard = token.clone().drop_guard();
-    /// drop(guard);
-    /// assert!(token.is_cancelled());
+    /// fn main() {
+    ///     let token = CancellationToken::new();
+    ///     let guard = token.clone().drop_guard();
+    ///     drop(guard);
+    ///     assert!(token.is_cancelled());
+    /// }
     /// ```
     pub fn drop_guard(self) -> DropGuard {
         DropGuard { token: Some(self) }

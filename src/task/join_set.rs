@@ -28,7 +28,8 @@ use crate::task_info::Id;
 /// use std::time::Duration;
 /// use phaseloop::{task::JoinSet, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let mut set = JoinSet::new();
 ///     for ms in [3, 1, 2] {
 ///         set.spawn(async move {
@@ -41,7 +42,7 @@ use crate::task_info::Id;
 ///         order.push(output.unwrap());
 ///     }
 ///     assert_eq!(order, [1, 2, 3]);
-/// });
+/// }
 /// ```
 pub struct JoinSet<T: 'static> {
     tasks: Slab<JoinHandle<T>>,
@@ -189,14 +190,15 @@ impl<T: 'static> JoinSet<T> {
     /// ```
     /// use phaseloop::task::JoinSet;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let mut set = JoinSet::new();
     ///     for number in 1..=3_u64 {
     ///         set.spawn_blocking(move || number * number);
     ///     }
     ///     let squares = set.join_all().await;
     ///     assert_eq!(squares.iter().sum::<u64>(), 14);
-    /// });
+    /// }
     /// ```
     #[track_caller]
     pub fn spawn_blocking<F>(&mut self, job: F) -> AbortHandle
@@ -281,12 +283,13 @@ impl<T: 'static> JoinSet<T> {
     /// ```
     /// use phaseloop::task::JoinSet;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let mut set = JoinSet::new();
     ///     let answer = set.spawn(async { 42 }).id();
     ///     assert_eq!(set.join_next_with_id().await.unwrap().unwrap(), (answer, 42));
     ///     assert!(set.join_next_with_id().await.is_none());
-    /// });
+    /// }
     /// ```
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         poll_fn(|cx| self.poll_join_next_with_id(cx)).await
@@ -304,13 +307,14 @@ impl<T: 'static> JoinSet<T> {
     /// ```
     /// use phaseloop::task::{JoinSet, yield_now};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let mut set = JoinSet::from_iter([async { 42 }]);
     ///     assert!(set.try_join_next().is_none(), "it was not polled yet");
     ///     yield_now().await;
     ///     assert_eq!(set.try_join_next().unwrap().unwrap(), 42);
     ///     assert!(set.try_join_next().is_none() && set.is_empty());
-    /// });
+    /// }
     /// ```
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         self.try_join_next_with_id().map(without_id)
@@ -352,14 +356,15 @@ impl<T: 'static> JoinSet<T> {
     /// use std::time::Duration;
     /// use phaseloop::{task::JoinSet, time::sleep};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let nap = |ms| async move {
     ///         sleep(Duration::from_millis(ms)).await;
     ///         ms
     ///     };
     ///     let set: JoinSet<_> = [3, 1, 2].map(nap).into_iter().collect();
     ///     assert_eq!(set.join_all().await, [1, 2, 3]);
-    /// });
+    /// }
     /// ```
     pub async fn join_all(mut self) -> Vec<T> {
         let mut outputs = Vec::with_capacity(self.len());

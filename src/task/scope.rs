@@ -38,7 +38,8 @@ use crate::task_info::Id;
 /// use std::{cell::Cell, time::Duration};
 /// use phaseloop::{task::scope, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let sum = Cell::new(0); // not an `Rc`: the tasks borrow it
 ///     scope(async |s| {
 ///         for number in 1..=3 {
@@ -51,7 +52,7 @@ use crate::task_info::Id;
 ///     })
 ///     .await;
 ///     assert_eq!(sum.get(), 6, "all tasks have ended");
-/// });
+/// }
 /// ```
 pub async fn scope<'env, B, T>(body: B) -> T
 where
@@ -84,7 +85,8 @@ where
 /// use std::time::Duration;
 /// use phaseloop::{task::try_scope, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let result: Result<(), &str> = try_scope(async |s| {
 ///         s.try_spawn(async {
 ///             sleep(Duration::from_secs(3600)).await; // dropped
@@ -95,7 +97,7 @@ where
 ///     })
 ///     .await;
 ///     assert_eq!(result, Err("no"));
-/// });
+/// }
 /// ```
 pub async fn try_scope<'env, B, T, E>(body: B) -> Result<T, E>
 where
@@ -208,7 +210,8 @@ impl<T> Drop for End<T> {
 /// # Examples
 ///
 /// ```
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let text = String::from("borrowed");
 ///     let length = phaseloop::task::scope(async |s| {
 ///         let task = s.spawn(async { text.len() });
@@ -216,7 +219,7 @@ impl<T> Drop for End<T> {
 ///     })
 ///     .await;
 ///     assert_eq!(length, 8);
-/// });
+/// }
 /// ```
 pub struct ScopedJoinHandle<T> {
     slot: Rc<Slot<T>>,

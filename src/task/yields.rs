@@ -38,7 +38,8 @@ use crate::site::Site;
 /// use std::{cell::Cell, rc::Rc, time::Duration};
 /// use phaseloop::{spawn, task::yield_now, time::sleep};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let slept = Rc::new(Cell::new(false));
 ///     let mark = slept.clone();
 ///     spawn(async move {
@@ -49,7 +50,7 @@ use crate::site::Site;
 ///         // A part of the work.
 ///         yield_now().await;
 ///     }
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn yield_now() -> YieldNow {
@@ -186,15 +187,17 @@ impl std::fmt::Debug for YieldNow {
 /// use std::{cell::RefCell, rc::Rc};
 /// use phaseloop::{spawn, task::yield_microtask};
 ///
-/// let log = Rc::new(RefCell::new(Vec::new()));
-/// let other = log.clone();
-/// phaseloop::block_on(async {
-///     spawn(async move { other.borrow_mut().push("other") }).detach();
-///     log.borrow_mut().push("before");
-///     yield_microtask().await;
-///     log.borrow_mut().push("after");
-/// });
-/// assert_eq!(*log.borrow(), ["before", "other", "after"]);
+/// fn main() {
+///     let log = Rc::new(RefCell::new(Vec::new()));
+///     let other = log.clone();
+///     phaseloop::block_on(async {
+///         spawn(async move { other.borrow_mut().push("other") }).detach();
+///         log.borrow_mut().push("before");
+///         yield_microtask().await;
+///         log.borrow_mut().push("after");
+///     });
+///     assert_eq!(*log.borrow(), ["before", "other", "after"]);
+/// }
 /// ```
 pub fn yield_microtask() -> YieldMicrotask {
     YieldMicrotask { yielded: false }

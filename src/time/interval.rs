@@ -45,14 +45,15 @@ pub enum MissedTicks {
 /// ```
 /// use std::time::{Duration, Instant};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let start = Instant::now();
 ///     let mut interval = phaseloop::time::interval(Duration::from_millis(2));
 ///     for _ in 0..3 {
 ///         interval.tick().await;
 ///     }
 ///     assert!(start.elapsed() >= Duration::from_millis(4));
-/// });
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "setInterval")]
@@ -75,13 +76,14 @@ pub fn interval(period: Duration) -> Interval {
 /// use std::time::Duration;
 /// use phaseloop::time::{interval_at, now};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let period = Duration::from_millis(2);
 ///     let start = now() + period;
 ///     let mut interval = interval_at(start, period);
 ///     interval.tick().await;
 ///     assert!(now() >= start, "the first tick waits for the start");
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn interval_at(start: impl Into<Instant>, period: Duration) -> Interval {
@@ -150,12 +152,13 @@ impl Interval {
     /// use std::time::Duration;
     /// use phaseloop::time::{interval, now};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let mut interval = interval(Duration::from_secs(3600));
     ///     interval.tick().await;
     ///     interval.reset_immediately();
     ///     assert!(interval.tick().await <= now(), "not in an hour");
-    /// });
+    /// }
     /// ```
     pub fn reset_immediately(&mut self) {
         self.reset_at(now());

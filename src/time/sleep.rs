@@ -38,11 +38,12 @@ use crate::site::Site;
 /// ```
 /// use std::time::{Duration, Instant};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let start = Instant::now();
 ///     phaseloop::time::sleep(Duration::from_millis(5)).await;
 ///     assert!(start.elapsed() >= Duration::from_millis(5));
-/// });
+/// }
 /// ```
 #[track_caller]
 #[doc(alias = "delay")]
@@ -68,11 +69,12 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// use std::time::Duration;
 /// use phaseloop::time::{now, sleep_until};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let deadline = now() + Duration::from_millis(2);
 ///     sleep_until(deadline).await;
 ///     assert!(now() >= deadline);
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn sleep_until(deadline: impl Into<Instant>) -> Sleep {

@@ -39,10 +39,11 @@ use crate::error::debug_as_display;
 /// use std::{future::pending, time::Duration};
 /// use phaseloop::time::timeout;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     assert!(timeout(Duration::from_millis(1), pending::<()>()).await.is_err());
 ///     assert_eq!(timeout(Duration::ZERO, async { 1 }).await, Ok(1));
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
@@ -72,12 +73,13 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// use std::{future::pending, time::Duration};
 /// use phaseloop::time::{now, timeout_at};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     // One deadline for several steps.
 ///     let deadline = now() + Duration::from_millis(2);
 ///     assert_eq!(timeout_at(deadline, async { 1 }).await, Ok(1));
 ///     assert!(timeout_at(deadline, pending::<()>()).await.is_err());
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn timeout_at<F: Future>(deadline: impl Into<Instant>, future: F) -> Timeout<F> {

@@ -35,19 +35,19 @@ use crate::runtime::loop_handle::LoopHandle;
 /// use std::time::Duration;
 /// use phaseloop::{EventLoop, RunMode, time::Timer};
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut event_loop = EventLoop::new()?;
-/// let timer = Timer::new(&event_loop.handle());
-/// let mut left = 3;
-/// timer.start(Duration::from_millis(1), Duration::from_millis(1), move |timer| {
-///     left -= 1;
-///     if left == 0 {
-///         timer.stop();
-///     }
-/// })?;
-/// event_loop.run(RunMode::Default)?;
-/// # Ok(())
-/// # }
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut event_loop = EventLoop::new()?;
+///     let timer = Timer::new(&event_loop.handle());
+///     let mut left = 3;
+///     timer.start(Duration::from_millis(1), Duration::from_millis(1), move |timer| {
+///         left -= 1;
+///         if left == 0 {
+///             timer.stop();
+///         }
+///     })?;
+///     event_loop.run(RunMode::Default)?;
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "uv_timer_t")]
 #[doc(alias = "setTimeout")]
@@ -142,14 +142,14 @@ impl Timer {
     /// use std::time::Duration;
     /// use phaseloop::{EventLoop, RunMode, time::Timer};
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut event_loop = EventLoop::new()?;
-    /// let idle = Timer::new(&event_loop.handle());
-    /// idle.start(Duration::from_millis(1), Duration::ZERO, |_| println!("nothing has happened"))?;
-    /// idle.restart(Duration::from_millis(2), Duration::ZERO)?;
-    /// event_loop.run(RunMode::Default)?;
-    /// # Ok(())
-    /// # }
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let idle = Timer::new(&event_loop.handle());
+    ///     idle.start(Duration::from_millis(1), Duration::ZERO, |_| println!("nothing came"))?;
+    ///     idle.restart(Duration::from_millis(2), Duration::ZERO)?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
     /// ```
     pub fn restart(&self, timeout: Duration, repeat: Duration) -> Result<(), Error> {
         self.check_started()?;

@@ -51,14 +51,16 @@ use crate::wait::shuffled::is_shuffled;
 /// use std::time::{Duration, Instant};
 /// use phaseloop::time;
 ///
-/// let real = Instant::now();
-/// phaseloop::block_on(async {
-///     time::pause();
-///     let start = time::now();
-///     time::sleep(Duration::from_secs(3600)).await;
-///     assert_eq!(time::now() - start, Duration::from_secs(3600));
-/// });
-/// assert!(real.elapsed() < Duration::from_secs(60));
+/// fn main() {
+///     let real = Instant::now();
+///     phaseloop::block_on(async {
+///         time::pause();
+///         let start = time::now();
+///         time::sleep(Duration::from_secs(3600)).await;
+///         assert_eq!(time::now() - start, Duration::from_secs(3600));
+///     });
+///     assert!(real.elapsed() < Duration::from_secs(60));
+/// }
 /// ```
 #[track_caller]
 pub fn pause() {
@@ -79,7 +81,8 @@ pub fn pause() {
 /// use std::{thread, time::Duration};
 /// use phaseloop::time::{self, timeout};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     time::pause();
 ///     time::auto_advance(false);
 ///     // The loop cannot know that a thread will send, and does not run ahead of it.
@@ -88,7 +91,7 @@ pub fn pause() {
 ///     let received = timeout(Duration::from_secs(1), receiver).await;
 ///     assert_eq!(received, Ok(Ok("done")));
 ///     peer.join().unwrap().unwrap();
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn auto_advance(enabled: bool) {
@@ -145,14 +148,15 @@ pub fn is_paused() -> bool {
 /// use std::time::Duration;
 /// use phaseloop::{spawn, time::{self, sleep}};
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     time::pause();
 ///     let task = spawn(sleep(Duration::from_secs(60)));
 ///     time::advance(Duration::from_secs(59)).await;
 ///     assert!(!task.is_finished());
 ///     time::advance(Duration::from_secs(1)).await;
 ///     assert!(task.is_finished());
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
@@ -183,17 +187,17 @@ impl LoopHandle {
     /// use std::time::Duration;
     /// use phaseloop::{Builder, RunMode, time::Timer};
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut event_loop = Builder::new().start_paused(true).build()?;
-    /// let (handle, hour) = (event_loop.handle(), Duration::from_secs(3600));
-    /// let timer = Timer::new(&handle);
-    /// timer.start(hour, Duration::ZERO, |_| println!("an hour has passed"))?;
-    /// let clock = handle.clone();
-    /// handle.set_immediate(move || clock.advance_time(hour));
-    /// event_loop.run(RunMode::NoWait)?;
-    /// assert_eq!(timer.due_in(), Duration::ZERO);
-    /// # Ok(())
-    /// # }
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = Builder::new().start_paused(true).build()?;
+    ///     let (handle, hour) = (event_loop.handle(), Duration::from_secs(3600));
+    ///     let timer = Timer::new(&handle);
+    ///     timer.start(hour, Duration::ZERO, |_| println!("an hour has passed"))?;
+    ///     let clock = handle.clone();
+    ///     handle.set_immediate(move || clock.advance_time(hour));
+    ///     event_loop.run(RunMode::NoWait)?;
+    ///     assert_eq!(timer.due_in(), Duration::ZERO);
+    ///     Ok(())
+    /// }
     /// ```
     #[track_caller]
     pub fn advance_time(&self, duration: Duration) {

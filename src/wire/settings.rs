@@ -18,12 +18,14 @@ const MILLISECOND: u64 = 1_000_000;
 /// use std::time::Duration;
 /// use phaseloop::sim::Link;
 ///
-/// let slow = Link {
-///     latency: Duration::from_millis(40)..=Duration::from_millis(60),
-///     bandwidth: Some(100_000),
-///     ..Link::default()
-/// };
-/// assert_eq!(slow.loss, 0.0);
+/// fn main() {
+///     let slow = Link {
+///         latency: Duration::from_millis(40)..=Duration::from_millis(60),
+///         bandwidth: Some(100_000),
+///         ..Link::default()
+///     };
+///     assert_eq!(slow.loss, 0.0);
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(
@@ -103,12 +105,14 @@ impl Link {
 /// use phaseloop::shuffle::Explore;
 /// use phaseloop::sim::Settings;
 ///
-/// let settings = Settings {
-///     window: 1024,
-///     loss: 0.1,
-///     ..Settings::default()
-/// };
-/// Explore::new().seeds(10).network(settings).run(|| async {});
+/// fn main() {
+///     let settings = Settings {
+///         window: 1024,
+///         loss: 0.1,
+///         ..Settings::default()
+///     };
+///     Explore::new().seeds(10).network(settings).run(|| async {});
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(

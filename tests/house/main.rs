@@ -4,6 +4,7 @@
 mod differences;
 mod docs;
 mod errors;
+mod examples;
 mod layers;
 mod windows;
 mod words;

@@ -23,12 +23,14 @@ use crate::natives;
 /// # Examples
 ///
 /// ```
-/// phaseloop_node::run(async {
-///     let engine = phaseloop_js::Engine::new().unwrap();
-///     let later = engine.run("a.js", "new Promise((f) => setTimeout(f, 1, 'done'))");
-///     let value = later.unwrap().into_promise().await.unwrap();
-///     assert_eq!(value.to::<String>().unwrap(), "done");
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     phaseloop_node::run(async {
+///         let engine = phaseloop_js::Engine::new().unwrap();
+///         let later = engine.run("a.js", "new Promise((f) => setTimeout(f, 1, 'done'))");
+///         let value = later.unwrap().into_promise().await.unwrap();
+///         assert_eq!(value.to::<String>().unwrap(), "done");
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Engine(Rc<Owner>);
@@ -257,12 +259,14 @@ impl Module {
 /// # Examples
 ///
 /// ```
-/// phaseloop_node::run(async {
-///     let engine = phaseloop_js::Engine::new().unwrap();
-///     let object = engine.run("a.js", "({ add: (a, b) => a + b })").unwrap();
-///     let sum = object.get("add").unwrap().call((2.0, 40.0)).unwrap();
-///     assert_eq!(sum.to::<f64>().unwrap(), 42.0);
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     phaseloop_node::run(async {
+///         let engine = phaseloop_js::Engine::new().unwrap();
+///         let object = engine.run("a.js", "({ add: (a, b) => a + b })").unwrap();
+///         let sum = object.get("add").unwrap().call((2.0, 40.0)).unwrap();
+///         assert_eq!(sum.to::<f64>().unwrap(), 42.0);
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Value(Held);

@@ -65,14 +65,16 @@ impl<F: FnMut(bool, &str) + 'static> Console for F {
 /// ```
 /// use std::time::Duration;
 ///
-/// phaseloop_node::run(async {
-///     let engine = phaseloop_js::Engine::builder()
-///         .time_limit(Duration::from_millis(20))
-///         .build()
-///         .unwrap();
-///     assert!(engine.run("a.js", "for (;;);").unwrap_err().is_interrupted());
-///     assert!(engine.run("b.js", "1 + 1").is_ok());
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     phaseloop_node::run(async {
+///         let engine = phaseloop_js::Engine::builder()
+///             .time_limit(Duration::from_millis(20))
+///             .build()
+///             .unwrap();
+///         assert!(engine.run("a.js", "for (;;);").unwrap_err().is_interrupted());
+///         assert!(engine.run("b.js", "1 + 1").is_ok());
+///     })
+/// }
 /// ```
 pub struct Builder {
     limits: Limits,

@@ -17,12 +17,14 @@ use crate::engine::{Held, Res, Scope, Val};
 /// # Examples
 ///
 /// ```
-/// phaseloop_node::run(async {
-///     let engine = phaseloop_js::Engine::new().unwrap();
-///     let error = engine.run("a.js", "null.x").unwrap_err();
-///     assert_eq!(error.name(), "TypeError");
-///     assert!(error.stack().contains("a.js:1"));
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     phaseloop_node::run(async {
+///         let engine = phaseloop_js::Engine::new().unwrap();
+///         let error = engine.run("a.js", "null.x").unwrap_err();
+///         assert_eq!(error.name(), "TypeError");
+///         assert!(error.stack().contains("a.js:1"));
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Error(Rc<Inner>);

@@ -7,14 +7,16 @@
 //! ```
 //! use phaseloop_js::{Engine, Error};
 //!
-//! let exit = phaseloop_node::run(async {
-//!     let engine = Engine::new()?;
-//!     engine.function("double", |args| Ok(args.get::<f64>(0)? * 2.0))?;
-//!     let sum = engine.run("sum.js", "require('rust:app').double(20) + 2")?;
-//!     assert_eq!(sum.to::<f64>()?, 42.0);
-//!     Ok::<_, Error>(())
-//! });
-//! assert!(exit.into_output().unwrap().is_ok());
+//! fn main() {
+//!     let exit = phaseloop_node::run(async {
+//!         let engine = Engine::new()?;
+//!         engine.function("double", |args| Ok(args.get::<f64>(0)? * 2.0))?;
+//!         let sum = engine.run("sum.js", "require('rust:app').double(20) + 2")?;
+//!         assert_eq!(sum.to::<f64>()?, 42.0);
+//!         Ok::<_, Error>(())
+//!     });
+//!     assert!(exit.into_output().unwrap().is_ok());
+//! }
 //! ```
 //!
 //! # Port a Node program file by file

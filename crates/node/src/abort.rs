@@ -35,13 +35,14 @@ use phaseloop::extension::{WaitNote, note_wait};
 /// use phaseloop::time::sleep;
 /// use phaseloop_node::AbortController;
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let controller = AbortController::new();
 ///     let signal = controller.signal();
 ///     phaseloop::set_immediate(move || controller.abort());
 ///     let error = signal.guard(sleep(Duration::from_secs(60))).await.unwrap_err();
 ///     assert_eq!(error.name(), "AbortError");
-/// });
+/// }
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct AbortController {
@@ -87,16 +88,18 @@ impl AbortController {
 /// ```
 /// use phaseloop_node::{AbortSignal, Error, run, set_timeout};
 ///
-/// run(async {
-///     let signal = AbortSignal::timeout(1);
-///     assert!(signal.throw_if_aborted().is_ok());
-///     signal.on_abort(|| println!("too late"));
-///     set_timeout(20, || ()); // a signal does not keep the loop alive
-///     assert_eq!(signal.cancelled().await.name(), "TimeoutError");
-///     assert!(AbortSignal::abort(Error::new("stop")).aborted());
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let signal = AbortSignal::timeout(1);
+///         assert!(signal.throw_if_aborted().is_ok());
+///         signal.on_abort(|| println!("too late"));
+///         set_timeout(20, || ()); // a signal does not keep the loop alive
+///         assert_eq!(signal.cancelled().await.name(), "TimeoutError");
+///         assert!(AbortSignal::abort(Error::new("stop")).aborted());
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct AbortSignal {
@@ -148,10 +151,12 @@ enum Call {
 /// ```
 /// use phaseloop_node::AbortController;
 ///
-/// let controller = AbortController::new();
-/// let listener = controller.signal().on_abort(|| unreachable!());
-/// assert!(controller.signal().off(listener));
-/// controller.abort();
+/// fn main() {
+///     let controller = AbortController::new();
+///     let listener = controller.signal().on_abort(|| unreachable!());
+///     assert!(controller.signal().off(listener));
+///     controller.abort();
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbortListener(u64);
@@ -415,14 +420,16 @@ impl fmt::Debug for AbortSignal {
 /// ```
 /// use phaseloop_node::{AbortController, run, set_timeout};
 ///
-/// run(async {
-///     let controller = AbortController::new();
-///     let signal = controller.signal();
-///     set_timeout(1, move || controller.abort());
-///     assert_eq!(signal.cancelled().await.name(), "AbortError");
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let controller = AbortController::new();
+///         let signal = controller.signal();
+///         set_timeout(1, move || controller.abort());
+///         assert_eq!(signal.cancelled().await.name(), "AbortError");
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Cancelled {
@@ -481,16 +488,18 @@ pin_project! {
     /// use std::future::{pending, ready};
     /// use phaseloop_node::{AbortController, run};
     ///
-    /// run(async {
-    ///     let controller = AbortController::new();
-    ///     let signal = controller.signal();
-    ///     assert_eq!(signal.guard(ready(1)).await.unwrap(), 1);
-    ///     let never = signal.guard(pending::<()>());
-    ///     controller.abort();
-    ///     assert_eq!(never.await.unwrap_err().code(), Some("ABORT_ERR"));
-    /// })
-    /// .into_output()
-    /// .unwrap();
+    /// fn main() {
+    ///     run(async {
+    ///         let controller = AbortController::new();
+    ///         let signal = controller.signal();
+    ///         assert_eq!(signal.guard(ready(1)).await.unwrap(), 1);
+    ///         let never = signal.guard(pending::<()>());
+    ///         controller.abort();
+    ///         assert_eq!(never.await.unwrap_err().code(), Some("ABORT_ERR"));
+    ///     })
+    ///     .into_output()
+    ///     .unwrap();
+    /// }
     /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]

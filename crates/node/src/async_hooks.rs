@@ -3,18 +3,20 @@
 //!
 //! ```
 //! use phaseloop_node::async_hooks::AsyncLocalStorage;
-//! use phaseloop_node::{run, set_timeout};
+//! use phaseloop_node::{Exit, run, set_timeout};
 //!
-//! run(async {
-//!     let request = AsyncLocalStorage::<u32>::new();
-//!     for number in [7, 8] {
-//!         let seen = request.clone();
-//!         request.run(number, || {
-//!             set_timeout(1, move || assert_eq!(*seen.get_store().unwrap(), number));
-//!         });
-//!     }
-//!     assert_eq!(request.get_store(), None);
-//! });
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let request = AsyncLocalStorage::<u32>::new();
+//!         for number in [7, 8] {
+//!             let seen = request.clone();
+//!             request.run(number, || {
+//!                 set_timeout(1, move || assert_eq!(*seen.get_store().unwrap(), number));
+//!             });
+//!         }
+//!         assert_eq!(request.get_store(), None);
+//!     })
+//! }
 //! ```
 //!
 //! | Node | here |
@@ -75,15 +77,17 @@ use phaseloop::extension::frame::{log_value, use_contexts};
 ///
 /// ```
 /// use phaseloop_node::async_hooks::AsyncLocalStorage;
-/// use phaseloop_node::{Promise, run};
+/// use phaseloop_node::{Exit, Promise, run};
 ///
-/// run(async {
-///     let user = AsyncLocalStorage::new();
-///     let seen = user.clone();
-///     user.run("ann", || {
-///         Promise::resolved(()).then(move |()| assert_eq!(*seen.get_store().unwrap(), "ann"));
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let user = AsyncLocalStorage::new();
+///         let seen = user.clone();
+///         user.run("ann", || {
+///             Promise::resolved(()).then(move |()| assert_eq!(*seen.get_store().unwrap(), "ann"));
+///         });
+///     })
+/// }
 /// ```
 pub struct AsyncLocalStorage<T> {
     /// Distinguishes the storages of a process.
@@ -160,17 +164,19 @@ impl<T: 'static> AsyncLocalStorage<T> {
     ///
     /// ```
     /// use phaseloop_node::async_hooks::AsyncLocalStorage;
-    /// use phaseloop_node::{run, set_immediate};
+    /// use phaseloop_node::{Exit, run, set_immediate};
     ///
-    /// run(async {
-    ///     let storage = AsyncLocalStorage::new();
-    ///     let (one, two) = (storage.clone(), storage.clone());
-    ///     set_immediate(move || {
-    ///         one.enter_with(1);
-    ///         assert_eq!(*one.get_store().unwrap(), 1);
-    ///     });
-    ///     set_immediate(move || assert_eq!(two.get_store(), None));
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let storage = AsyncLocalStorage::new();
+    ///         let (one, two) = (storage.clone(), storage.clone());
+    ///         set_immediate(move || {
+    ///             one.enter_with(1);
+    ///             assert_eq!(*one.get_store().unwrap(), 1);
+    ///         });
+    ///         set_immediate(move || assert_eq!(two.get_store(), None));
+    ///     })
+    /// }
     /// ```
     pub fn enter_with(&self, store: T) {
         self.enter(Rc::new(store));
@@ -202,10 +208,13 @@ impl AsyncLocalStorage<()> {
     /// ```
     /// use phaseloop_node::async_hooks::AsyncLocalStorage;
     ///
-    /// let storage = AsyncLocalStorage::new();
-    /// let seen = storage.clone();
-    /// let look = storage.run(7, || AsyncLocalStorage::bind(move |()| *seen.get_store().unwrap()));
-    /// assert_eq!(storage.run(8, || look(())), 7);
+    /// fn main() {
+    ///     let storage = AsyncLocalStorage::new();
+    ///     let seen = storage.clone();
+    ///     let bind = || AsyncLocalStorage::bind(move |()| *seen.get_store().unwrap());
+///     let look = storage.run(7, bind);
+    ///     assert_eq!(storage.run(8, || look(())), 7);
+    /// }
     /// ```
     pub fn bind<A, R>(f: impl Fn(A) -> R) -> impl Fn(A) -> R {
         AsyncResource::bound(f)
@@ -227,9 +236,11 @@ impl AsyncLocalStorage<()> {
 /// ```
 /// use phaseloop_node::async_hooks::AsyncLocalStorage;
 ///
-/// let storage = AsyncLocalStorage::new();
-/// let snapshot = storage.run(7, AsyncLocalStorage::snapshot);
-/// assert_eq!(*snapshot.run(|| storage.get_store()).unwrap(), 7);
+/// fn main() {
+///     let storage = AsyncLocalStorage::new();
+///     let snapshot = storage.run(7, AsyncLocalStorage::snapshot);
+///     assert_eq!(*snapshot.run(|| storage.get_store()).unwrap(), 7);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Snapshot(AsyncResource);

@@ -36,16 +36,18 @@ use phaseloop::extension::frame::{self, Frame};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{in_callbacks, next_tick, run};
+/// use phaseloop_node::{Exit, in_callbacks, next_tick, run};
 /// use phaseloop::{phase, spawn};
 ///
-/// run(async {
-///     in_callbacks(async {
-///         phase::check().await;
-///         next_tick(|| println!("second"));
-///         println!("first: still in the check phase's callback");
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         in_callbacks(async {
+///             phase::check().await;
+///             next_tick(|| println!("second"));
+///             println!("first: still in the check phase's callback");
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn in_callbacks(future: impl Future<Output = ()> + 'static) {

@@ -62,12 +62,14 @@ pub const EXIT: Event<Exit> = Event::new("exit");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, child_process::{CLOSE, spawn}, run};
+/// use phaseloop_node::{Emitter, Exit, child_process::{CLOSE, spawn}, run};
 ///
-/// run(async {
-///     let child = spawn("sh", ["-c", "echo hello; exit 3"]);
-///     child.on(CLOSE, |exit| assert_eq!((exit.code, exit.signal), (Some(3), None)));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let child = spawn("sh", ["-c", "echo hello; exit 3"]);
+///         child.on(CLOSE, |exit| assert_eq!((exit.code, exit.signal), (Some(3), None)));
+///     })
+/// }
 /// ```
 pub const CLOSE: Event<Exit> = Event::new("close");
 
@@ -76,12 +78,14 @@ pub const CLOSE: Event<Exit> = Event::new("close");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, child_process::{EXIT, spawn}, run};
+/// use phaseloop_node::{Emitter, Exit, child_process::{EXIT, spawn}, run};
 ///
-/// run(async {
-///     let child = spawn("sh", ["-c", "exit 3"]);
-///     child.on(EXIT, |exit| assert_eq!((exit.code, exit.signal), (Some(3), None)));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let child = spawn("sh", ["-c", "exit 3"]);
+///         child.on(EXIT, |exit| assert_eq!((exit.code, exit.signal), (Some(3), None)));
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -101,8 +105,10 @@ pub struct Exit {
 /// ```
 /// use phaseloop_node::child_process::Arguments;
 ///
-/// assert_eq!(["-l", "/tmp"].into_arguments(), ["-l", "/tmp"]);
-/// assert!([].into_arguments().is_empty());
+/// fn main() {
+///     assert_eq!(["-l", "/tmp"].into_arguments(), ["-l", "/tmp"]);
+///     assert!([].into_arguments().is_empty());
+/// }
 /// ```
 pub trait Arguments {
     /// Returns the arguments as OS strings.
@@ -161,14 +167,16 @@ impl<S: AsRef<OsStr>> Arguments for &Vec<S> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, child_process::{EXIT, spawn}, run};
+/// use phaseloop_node::{Emitter, Exit, child_process::{EXIT, spawn}, run};
 ///
-/// run(async {
-///     let child = spawn("echo", ["hello"]);
-///     child.stdout().unwrap().on_data(|bytes| assert_eq!(bytes, b"hello\n"));
-///     child.on(EXIT, |exit| assert_eq!(exit.code, Some(0)));
-///     spawn("true", []);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let child = spawn("echo", ["hello"]);
+///         child.stdout().unwrap().on_data(|bytes| assert_eq!(bytes, b"hello\n"));
+///         child.on(EXIT, |exit| assert_eq!(exit.code, Some(0)));
+///         spawn("true", []);
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn spawn(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProcess {
@@ -196,14 +204,16 @@ pub fn spawn_command(command: &mut Command) -> ChildProcess {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, child_process::{CLOSE, spawn}, run};
+/// use phaseloop_node::{Emitter, Exit, child_process::{CLOSE, spawn}, run};
 ///
-/// run(async {
-///     let child = spawn("cat", []);
-///     child.stdin().unwrap().end("hello");
-///     child.stdout().unwrap().on_text(|text| assert_eq!(text, "hello"));
-///     child.on(CLOSE, |exit| assert_eq!(exit.code, Some(0)));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let child = spawn("cat", []);
+///         child.stdin().unwrap().end("hello");
+///         child.stdout().unwrap().on_text(|text| assert_eq!(text, "hello"));
+///         child.on(CLOSE, |exit| assert_eq!(exit.code, Some(0)));
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct ChildProcess {

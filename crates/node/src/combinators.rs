@@ -31,15 +31,17 @@ use phaseloop::task::Id;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{all, call, run, sleep};
+/// use phaseloop_node::{Exit, all, call, run, sleep};
 ///
-/// run(async {
-///     let three = all((call(async { 42 }), call(async { "hi" }), sleep(1)));
-///     let (answer, text, ()) = three.await.unwrap();
-///     assert_eq!((answer, text), (42, "hi"));
-///     let squares = all((1..=3).map(|n| call(async move { n * n }))).await.unwrap();
-///     assert_eq!(squares, [1, 4, 9]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let three = all((call(async { 42 }), call(async { "hi" }), sleep(1)));
+///         let (answer, text, ()) = three.await.unwrap();
+///         assert_eq!((answer, text), (42, "hi"));
+///         let squares = all((1..=3).map(|n| call(async move { n * n }))).await.unwrap();
+///         assert_eq!(squares, [1, 4, 9]);
+///     })
+/// }
 /// ```
 pub fn all<V, P: Promises<V>>(promises: P) -> Promise<V> {
     promises.all()
@@ -54,14 +56,16 @@ pub fn all<V, P: Promises<V>>(promises: P) -> Promise<V> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Promise, all_settled, run, try_call};
+/// use phaseloop_node::{Exit, Promise, all_settled, run, try_call};
 ///
-/// run(async {
-///     let number = try_call(async { "x".parse::<i32>() });
-///     let (number, text) = all_settled((number, Promise::resolved("y"))).await.unwrap();
-///     assert!(number.is_err());
-///     assert_eq!(text.unwrap(), "y");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let number = try_call(async { "x".parse::<i32>() });
+///         let (number, text) = all_settled((number, Promise::resolved("y"))).await.unwrap();
+///         assert!(number.is_err());
+///         assert_eq!(text.unwrap(), "y");
+///     })
+/// }
 /// ```
 pub fn all_settled<V, P: Promises<V>>(promises: P) -> Promise<P::Results> {
     promises.all_settled()
@@ -81,12 +85,14 @@ pub fn all_settled<V, P: Promises<V>>(promises: P) -> Promise<P::Results> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{race, run, timers::promises::set_timeout};
+/// use phaseloop_node::{Exit, race, run, timers::promises::set_timeout};
 ///
-/// run(async {
-///     let first = race([set_timeout(50, "slow"), set_timeout(1, "fast")]);
-///     assert_eq!(first.await.unwrap(), "fast");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let first = race([set_timeout(50, "slow"), set_timeout(1, "fast")]);
+///         assert_eq!(first.await.unwrap(), "fast");
+///     })
+/// }
 /// ```
 pub fn race<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
     let deferred = Deferred::new();
@@ -109,13 +115,15 @@ pub fn race<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) 
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Error, Promise, any, run};
+/// use phaseloop_node::{Error, Exit, Promise, any, run};
 ///
-/// run(async {
-///     let no = Promise::rejected(Error::range_error("no"));
-///     let first = any([no, Promise::resolved("yes")]);
-///     assert_eq!(first.await.unwrap(), "yes");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let no = Promise::rejected(Error::range_error("no"));
+///         let first = any([no, Promise::resolved("yes")]);
+///         assert_eq!(first.await.unwrap(), "yes");
+///     })
+/// }
 /// ```
 pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
     let deferred = Deferred::new();
@@ -150,14 +158,16 @@ pub fn any<T: Clone + 'static>(promises: impl IntoIterator<Item = Promise<T>>) -
 ///     })
 /// }
 ///
-/// run(async {
-///     let numbers = [1, 2].map(Promise::resolved);
-///     assert_eq!(all_logged(numbers).await.unwrap(), [1, 2]);
-///     let mixed = (Promise::resolved(1), Promise::resolved("two"));
-///     assert_eq!(all_logged(mixed).await.unwrap(), (1, "two"));
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let numbers = [1, 2].map(Promise::resolved);
+///         assert_eq!(all_logged(numbers).await.unwrap(), [1, 2]);
+///         let mixed = (Promise::resolved(1), Promise::resolved("two"));
+///         assert_eq!(all_logged(mixed).await.unwrap(), (1, "two"));
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 pub trait Promises<V> {
     /// The collected results of all promises.
@@ -275,14 +285,16 @@ impl<T: 'static> Gathered<T> {
 /// ```
 /// use phaseloop_node::{AggregateError, Error, Promise, any, run};
 ///
-/// run(async {
-///     let failed = [Promise::<()>::rejected(Error::new("a")), Promise::rejected(Error::new("b"))];
-///     let reason = any(failed).await.unwrap_err();
-///     let error: &AggregateError = reason.downcast_ref().unwrap();
-///     assert_eq!(error.reasons()[1].to_string(), "b");
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let failed = ["a", "b"].map(|text| Promise::<()>::rejected(Error::new(text)));
+///         let reason = any(failed).await.unwrap_err();
+///         let error: &AggregateError = reason.downcast_ref().unwrap();
+///         assert_eq!(error.reasons()[1].to_string(), "b");
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 #[derive(Clone)]
 pub struct AggregateError {

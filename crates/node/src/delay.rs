@@ -20,11 +20,13 @@ const LONGEST: f64 = i32::MAX as f64;
 /// use phaseloop_node::Delay;
 /// use std::time::Duration;
 ///
-/// assert_eq!(Delay::from(1.9).as_millis(), 1);
-/// assert_eq!(Delay::from(-5).as_millis(), 1);
-/// assert_eq!(Delay::from(f64::NAN).as_millis(), 1);
-/// assert_eq!(Delay::from(Duration::from_secs(2)).as_millis(), 2_000);
-/// assert_eq!(Delay::from(2_147_483_648_u64).as_millis(), 1);
+/// fn main() {
+///     assert_eq!(Delay::from(1.9).as_millis(), 1);
+///     assert_eq!(Delay::from(-5).as_millis(), 1);
+///     assert_eq!(Delay::from(f64::NAN).as_millis(), 1);
+///     assert_eq!(Delay::from(Duration::from_secs(2)).as_millis(), 2_000);
+///     assert_eq!(Delay::from(2_147_483_648_u64).as_millis(), 1);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Delay {

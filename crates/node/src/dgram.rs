@@ -57,19 +57,21 @@ const DATAGRAMS_PER_PHASE: usize = 32;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{dgram::Socket, run};
+/// use phaseloop_node::{Exit, dgram::Socket, run};
 ///
-/// run(async {
-///     let socket = Socket::new();
-///     socket.on_message_this(|socket, datagram| {
-///         assert_eq!(datagram.bytes, b"ping");
-///         assert_eq!(Some(datagram.from), socket.address());
-///         socket.close();
-///     });
-///     socket.bind_this("127.0.0.1:0".parse().unwrap(), |socket| {
-///         socket.send(b"ping", socket.address().unwrap());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let socket = Socket::new();
+///         socket.on_message_this(|socket, datagram| {
+///             assert_eq!(datagram.bytes, b"ping");
+///             assert_eq!(Some(datagram.from), socket.address());
+///             socket.close();
+///         });
+///         socket.bind_this("127.0.0.1:0".parse().unwrap(), |socket| {
+///             socket.send(b"ping", socket.address().unwrap());
+///         });
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -89,20 +91,22 @@ pub struct Datagram {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, dgram::Socket, run};
+/// use phaseloop_node::{Emitter, Exit, dgram::Socket, run};
 ///
-/// run(async {
-///     let socket = Socket::new();
-///     let this = socket.clone();
-///     socket.on_message(move |datagram| {
-///         assert_eq!(datagram.bytes, b"hello");
-///         this.close();
-///     });
-///     let bound = socket.clone();
-///     socket.bind_with("127.0.0.1:0".parse().unwrap(), move || {
-///         bound.send(b"hello", bound.address().unwrap());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let socket = Socket::new();
+///         let this = socket.clone();
+///         socket.on_message(move |datagram| {
+///             assert_eq!(datagram.bytes, b"hello");
+///             this.close();
+///         });
+///         let bound = socket.clone();
+///         socket.bind_with("127.0.0.1:0".parse().unwrap(), move || {
+///             bound.send(b"hello", bound.address().unwrap());
+///         });
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Socket {

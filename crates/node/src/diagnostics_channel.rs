@@ -47,17 +47,19 @@ type List<K, F> = RefCell<Rc<[(K, F)]>>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{diagnostics_channel::channel, run};
+/// use phaseloop_node::{Exit, diagnostics_channel::channel, run};
 ///
-/// run(async {
-///     let requests = channel::<String>("my-library:request");
-///     let seen = requests.subscribe(|url, name| println!("{name}: {url}"));
-///     // A library checks this first, so that a message without a subscriber is not made.
-///     if requests.has_subscribers() {
-///         requests.publish(&"/index.html".to_owned());
-///     }
-///     assert!(requests.unsubscribe(seen));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let requests = channel::<String>("my-library:request");
+///         let seen = requests.subscribe(|url, name| println!("{name}: {url}"));
+///         // A library checks this first, so that a message without a subscriber is not made.
+///         if requests.has_subscribers() {
+///             requests.publish(&"/index.html".to_owned());
+///         }
+///         assert!(requests.unsubscribe(seen));
+///     })
+/// }
 /// ```
 pub struct Channel<M: 'static> {
     inner: Rc<Inner<M>>,
@@ -196,16 +198,18 @@ impl<M: 'static> Channel<M> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{async_hooks::AsyncLocalStorage, diagnostics_channel::channel};
+    /// use phaseloop_node::{Exit, async_hooks::AsyncLocalStorage, diagnostics_channel::channel};
     /// use phaseloop_node::{run, set_timeout};
     ///
-    /// run(async {
-    ///     let (request, requests) = (AsyncLocalStorage::new(), channel::<u32>("request"));
-    ///     requests.bind_store(&request, |number| format!("request {number}"));
-    ///     requests.run_stores(&7, || {
-    ///         set_timeout(1, move || assert_eq!(*request.get_store().unwrap(), "request 7"));
-    ///     });
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let (request, requests) = (AsyncLocalStorage::new(), channel::<u32>("request"));
+    ///         requests.bind_store(&request, |number| format!("request {number}"));
+    ///         requests.run_stores(&7, || {
+    ///             set_timeout(1, move || assert_eq!(*request.get_store().unwrap(), "request 7"));
+    ///         });
+    ///     })
+    /// }
     /// ```
     pub fn run_stores<R>(&self, message: &M, f: impl FnOnce() -> R) -> R {
         let stores = self.inner.stores.borrow().clone();

@@ -22,11 +22,13 @@ use phaseloop::task::next_tick;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{dns, run};
+/// use phaseloop_node::{Exit, dns, run};
 ///
-/// run(async {
-///     dns::lookup("127.0.0.1", |address| assert!(address.unwrap().is_loopback()));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         dns::lookup("127.0.0.1", |address| assert!(address.unwrap().is_loopback()));
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn lookup(host: &str, callback: impl FnOnce(Result<IpAddr, Error>) + 'static) {
@@ -47,11 +49,13 @@ pub fn lookup(host: &str, callback: impl FnOnce(Result<IpAddr, Error>) + 'static
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{dns, run};
+/// use phaseloop_node::{Exit, dns, run};
 ///
-/// run(async {
-///     dns::lookup_all("::1", |addresses| assert_eq!(addresses.unwrap().len(), 1));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         dns::lookup_all("::1", |addresses| assert_eq!(addresses.unwrap().len(), 1));
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn lookup_all(host: &str, callback: impl FnOnce(Result<Vec<IpAddr>, Error>) + 'static) {

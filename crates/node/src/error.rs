@@ -33,9 +33,11 @@ use phaseloop::{OsError, os_error};
 /// use std::io;
 /// use phaseloop_node::Error;
 ///
-/// let error = Error::from(io::Error::from(io::ErrorKind::ConnectionRefused));
-/// assert_eq!((error.name(), error.code()), ("Error", Some("ECONNREFUSED")));
-/// assert_eq!(Error::new("boom").to_string(), "boom");
+/// fn main() {
+///     let error = Error::from(io::Error::from(io::ErrorKind::ConnectionRefused));
+///     assert_eq!((error.name(), error.code()), ("Error", Some("ECONNREFUSED")));
+///     assert_eq!(Error::new("boom").to_string(), "boom");
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Error {
@@ -83,10 +85,12 @@ impl Error {
     /// ```
     /// use phaseloop_node::{Error, catch, throw};
     ///
-    /// let status = 503;
-    /// let error = Error::named("HttpError", "try again").coded(format!("E{status}"));
-    /// let caught = catch(|| throw(error)).unwrap_err();
-    /// assert_eq!((caught.name(), caught.code()), ("HttpError", Some("E503")));
+    /// fn main() {
+    ///     let status = 503;
+    ///     let error = Error::named("HttpError", "try again").coded(format!("E{status}"));
+    ///     let caught = catch(|| throw(error)).unwrap_err();
+    ///     assert_eq!((caught.name(), caught.code()), ("HttpError", Some("E503")));
+    /// }
     /// ```
     #[must_use]
     pub fn named(

@@ -9,9 +9,11 @@
 //!
 //! const GREETING: Event<str> = Event::new("greeting");
 //!
-//! let emitter = EventEmitter::new();
-//! emitter.on(GREETING, |name| println!("hello, {name}"));
-//! assert!(emitter.emit(GREETING, "world"));
+//! fn main() {
+//!     let emitter = EventEmitter::new();
+//!     emitter.on(GREETING, |name| println!("hello, {name}"));
+//!     assert!(emitter.emit(GREETING, "world"));
+//! }
 //! ```
 //!
 //! | Node | here |
@@ -138,16 +140,18 @@ impl Drop for Inner {
 ///
 /// const DATA: Event<u32> = Event::new("data");
 ///
-/// let emitter = EventEmitter::new();
-/// let seen = Rc::new(RefCell::new(Vec::new()));
-/// let (first, second) = (seen.clone(), seen.clone());
-/// let id = emitter.on(DATA, move |n| first.borrow_mut().push(*n));
-/// emitter.once(DATA, move |n| second.borrow_mut().push(n * 10));
-/// assert!(emitter.emit(DATA, &1));
-/// assert!(emitter.emit(DATA, &2));
-/// emitter.off(id);
-/// assert!(!emitter.emit(DATA, &3), "no listener is left");
-/// assert_eq!(*seen.borrow(), [1, 10, 2]);
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     let seen = Rc::new(RefCell::new(Vec::new()));
+///     let (first, second) = (seen.clone(), seen.clone());
+///     let id = emitter.on(DATA, move |n| first.borrow_mut().push(*n));
+///     emitter.once(DATA, move |n| second.borrow_mut().push(n * 10));
+///     assert!(emitter.emit(DATA, &1));
+///     assert!(emitter.emit(DATA, &2));
+///     emitter.off(id);
+///     assert!(!emitter.emit(DATA, &3), "no listener is left");
+///     assert_eq!(*seen.borrow(), [1, 10, 2]);
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct EventEmitter {

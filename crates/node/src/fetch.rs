@@ -61,19 +61,21 @@ use crate::site::Site;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fetch, http, run, stream::CLOSE};
+/// use phaseloop_node::{Exit, fetch, http, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         response.end(format!("{} {}", request.method(), request.url()));
-///     });
-///     server.listen(("127.0.0.1", 0));
-///     let url = format!("http://{}/hello", server.address().unwrap());
-///     let response = fetch(&url).send().await.unwrap();
-///     assert_eq!((response.status(), response.ok()), (200, true));
-///     assert_eq!(response.text().await.unwrap(), "GET /hello");
-///     server.close();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| {
+///             response.end(format!("{} {}", request.method(), request.url()));
+///         });
+///         server.listen(("127.0.0.1", 0));
+///         let url = format!("http://{}/hello", server.address().unwrap());
+///         let response = fetch(&url).send().await.unwrap();
+///         assert_eq!((response.status(), response.ok()), (200, true));
+///         assert_eq!(response.text().await.unwrap(), "GET /hello");
+///         server.close();
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn fetch(url: impl AsRef<str>) -> Fetch {
@@ -95,8 +97,10 @@ pub fn fetch(url: impl AsRef<str>) -> Fetch {
 /// ```
 /// use phaseloop_node::fetch::{self, Redirect};
 ///
-/// let request = fetch::fetch("http://127.0.0.1/").redirect(Redirect::Manual);
-/// # let _ = request;
+/// fn main() {
+///     let request = fetch::fetch("http://127.0.0.1/").redirect(Redirect::Manual);
+///     drop(request); // a request that is not sent has no effect
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirect {
@@ -114,19 +118,21 @@ pub enum Redirect {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fetch, run};
+/// use phaseloop_node::{Exit, fetch, run};
 ///
-/// run(async {
-///     // Nothing listens on port 1.
-///     let failed = fetch("http://127.0.0.1:1/")
-///         .method("POST")
-///         .header("content-type", "application/json")
-///         .body("{}")
-///         .send()
-///         .await
-///         .unwrap_err();
-///     assert_eq!((failed.name(), &*failed.to_string()), ("TypeError", "fetch failed"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         // Nothing listens on port 1.
+///         let failed = fetch("http://127.0.0.1:1/")
+///             .method("POST")
+///             .header("content-type", "application/json")
+///             .body("{}")
+///             .send()
+///             .await
+///             .unwrap_err();
+///         assert_eq!((failed.name(), &*failed.to_string()), ("TypeError", "fetch failed"));
+///     })
+/// }
 /// ```
 #[must_use = "a request does nothing until `send`"]
 #[derive(Clone)]

@@ -490,11 +490,13 @@ operations! {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     fs::exists("Cargo.toml", |exists| assert!(exists));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         fs::exists("Cargo.toml", |exists| assert!(exists));
+///     })
+/// }
 /// ```
 pub fn exists(path: impl AsRef<Path>, callback: impl FnOnce(bool) + 'static) {
     access(path, Access::EXISTS, |result| callback(result.is_ok()));
@@ -505,12 +507,14 @@ pub fn exists(path: impl AsRef<Path>, callback: impl FnOnce(bool) + 'static) {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let system = fs::promises::statfs(".").await.unwrap();
-///     println!("{} bytes are available", system.bavail * system.bsize);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let system = fs::promises::statfs(".").await.unwrap();
+///         println!("{} bytes are available", system.bavail * system.bsize);
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

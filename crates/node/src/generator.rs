@@ -32,23 +32,25 @@ use phaseloop::task::queue_microtask;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{async_generator, run, timers::promises::sleep};
+/// use phaseloop_node::{Exit, async_generator, run, timers::promises::sleep};
 /// use phaseloop::stream::StreamExt;
 ///
-/// run(async {
-///     let mut countdown = async_generator(|out| async move {
-///         for n in (1..=3).rev() {
-///             sleep(1).await?;
-///             out.yield_value(n).await;
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let mut countdown = async_generator(|out| async move {
+///             for n in (1..=3).rev() {
+///                 sleep(1).await?;
+///                 out.yield_value(n).await;
+///             }
+///             Ok(())
+///         });
+///         let mut seen = Vec::new();
+///         while let Some(n) = countdown.next().await {
+///             seen.push(n.unwrap());
 ///         }
-///         Ok(())
-///     });
-///     let mut seen = Vec::new();
-///     while let Some(n) = countdown.next().await {
-///         seen.push(n.unwrap());
-///     }
-///     assert_eq!(seen, [3, 2, 1]);
-/// });
+///         assert_eq!(seen, [3, 2, 1]);
+///     })
+/// }
 /// ```
 // N20.
 pub fn async_generator<T, F>(body: impl FnOnce(Yielder<T>) -> F) -> AsyncGenerator<T>
@@ -77,7 +79,7 @@ where
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Error, Yielder, async_generator, run};
+/// use phaseloop_node::{Error, Exit, Yielder, async_generator, run};
 /// use phaseloop::stream::StreamExt;
 ///
 /// async fn letters(out: Yielder<char>) -> Result<(), Error> {
@@ -87,10 +89,12 @@ where
 ///     Ok(())
 /// }
 ///
-/// run(async {
-///     let all: Vec<_> = async_generator(letters).map(Result::unwrap).collect().await;
-///     assert_eq!(all, ['a', 'b', 'c']);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let all: Vec<_> = async_generator(letters).map(Result::unwrap).collect().await;
+///         assert_eq!(all, ['a', 'b', 'c']);
+///     })
+/// }
 /// ```
 pub struct Yielder<T: 'static> {
     shared: Rc<Shared<T>>,
@@ -136,7 +140,7 @@ impl<T: 'static> fmt::Debug for Yielder<T> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{AsyncGenerator, async_generator, run, stream::Readable};
+/// use phaseloop_node::{AsyncGenerator, Exit, async_generator, run, stream::Readable};
 ///
 /// fn two() -> AsyncGenerator<u32> {
 ///     async_generator(|out| async move {
@@ -146,10 +150,12 @@ impl<T: 'static> fmt::Debug for Yielder<T> {
 ///     })
 /// }
 ///
-/// run(async {
-///     let readable = Readable::from_stream(two());
-///     assert_eq!(readable.to_array().await.unwrap(), [1, 2]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let readable = Readable::from_stream(two());
+///         assert_eq!(readable.to_array().await.unwrap(), [1, 2]);
+///     })
+/// }
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct AsyncGenerator<T: 'static> {

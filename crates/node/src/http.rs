@@ -1,22 +1,24 @@
 //! HTTP/1.1 servers and clients: Node's `http`, in Node's order and with Node's bytes.
 //!
 //! ```
-//! use phaseloop_node::{http, run};
+//! use phaseloop_node::{Exit, http, run};
 //!
-//! run(async {
-//!     let server = http::create_server(|request, response| {
-//!         response.end(format!("hello from {}", request.url()));
-//!     });
-//!     server.listen_this(("127.0.0.1", 0), |server| {
-//!         let request = http::get(server.address().unwrap());
-//!         let server = server.clone();
-//!         request.on_response(move |response| {
-//!             assert_eq!(response.status_code(), Some(200));
-//!             response.resume();
-//!             server.close();
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let server = http::create_server(|request, response| {
+//!             response.end(format!("hello from {}", request.url()));
 //!         });
-//!     });
-//! });
+//!         server.listen_this(("127.0.0.1", 0), |server| {
+//!             let request = http::get(server.address().unwrap());
+//!             let server = server.clone();
+//!             request.on_response(move |response| {
+//!                 assert_eq!(response.status_code(), Some(200));
+//!                 response.resume();
+//!                 server.close();
+//!             });
+//!         });
+//!     })
+//! }
 //! ```
 //!
 //! | Node | here |

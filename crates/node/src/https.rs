@@ -25,12 +25,15 @@ use super::tls::{ClientContext, ServerContext};
 /// ```no_run
 /// use phaseloop_node::{https, run, tls::ServerContext};
 ///
-/// # let (certificate, key) = (b"", b"");
-/// run(async move {
-///     let context = ServerContext::new(certificate, key).unwrap();
-///     let server = https::create_server(&context, |_, response| response.end("hello"));
-///     server.listen(8443);
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     let certificate = std::fs::read("certificate.pem").unwrap();
+///     let key = std::fs::read("key.pem").unwrap();
+///     run(async move {
+///         let context = ServerContext::new(&certificate, &key).unwrap();
+///         let server = https::create_server(&context, |_, response| response.end("hello"));
+///         server.listen(8443);
+///     })
+/// }
 /// ```
 pub fn create_server(
     context: &ServerContext,
@@ -95,15 +98,17 @@ pub fn try_request(options: impl Into<RequestOptions>) -> Result<ClientRequest, 
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{https, run};
+/// use phaseloop_node::{Exit, https, run};
 ///
-/// run(async {
-///     let request = https::get("example.org");
-///     request.on_response(|response| {
-///         println!("{:?}", response.status_code());
-///         response.resume();
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let request = https::get("example.org");
+///         request.on_response(|response| {
+///             println!("{:?}", response.status_code());
+///             response.resume();
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn get(options: impl Into<RequestOptions>) -> ClientRequest {
@@ -120,8 +125,10 @@ pub fn get(options: impl Into<RequestOptions>) -> ClientRequest {
 /// ```
 /// use phaseloop_node::{https, tls::ClientContext};
 ///
-/// let agent = https::agent(&ClientContext::new()).keep_alive(true).build();
-/// assert_eq!(agent.sockets(), 0);
+/// fn main() {
+///     let agent = https::agent(&ClientContext::new()).keep_alive(true).build();
+///     assert_eq!(agent.sockets(), 0);
+/// }
 /// ```
 pub fn agent(context: &ClientContext) -> AgentBuilder {
     secure_agent(&context.for_http())

@@ -8,12 +8,14 @@
 //! ```
 //! use phaseloop_node::{next_tick, run, set_immediate, set_timeout};
 //!
-//! let exit = run(async {
-//!     set_timeout(1, || println!("third"));
-//!     set_immediate(|| println!("second"));
-//!     next_tick(|| println!("first"));
-//! });
-//! assert_eq!(exit.code(), 0);
+//! fn main() {
+//!     let exit = run(async {
+//!         set_timeout(1, || println!("third"));
+//!         set_immediate(|| println!("second"));
+//!         next_tick(|| println!("first"));
+//!     });
+//!     assert_eq!(exit.code(), 0);
+//! }
 //! ```
 //!
 //! The guide has three pages: [how a program is ported](guide::porting), with the order of all
@@ -134,12 +136,14 @@ pub use phaseloop::task::{next_tick, queue_microtask, set_immediate};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{clear_immediate, run, set_immediate};
+/// use phaseloop_node::{Exit, clear_immediate, run, set_immediate};
 ///
-/// run(async {
-///     let immediate = set_immediate(|| unreachable!("it was cleared"));
-///     clear_immediate(&immediate);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let immediate = set_immediate(|| unreachable!("it was cleared"));
+///         clear_immediate(&immediate);
+///     })
+/// }
 /// ```
 pub fn clear_immediate(immediate: &Immediate) {
     immediate.clear();

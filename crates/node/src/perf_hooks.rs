@@ -2,15 +2,17 @@
 //!
 //! ```
 //! use phaseloop_node::perf_hooks::performance;
-//! use phaseloop_node::run;
+//! use phaseloop_node::{Exit, run};
 //!
-//! run(async {
-//!     performance::mark("begin");
-//!     // ...
-//!     performance::mark("end");
-//!     let entry = performance::measure("work", ("begin", "end")).unwrap();
-//!     assert!(entry.duration >= 0.0);
-//! });
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         performance::mark("begin");
+//!         // ...
+//!         performance::mark("end");
+//!         let entry = performance::measure("work", ("begin", "end")).unwrap();
+//!         assert!(entry.duration >= 0.0);
+//!     })
+//! }
 //! ```
 //!
 //! | Node | here |

@@ -89,17 +89,19 @@ pub(super) struct ProcessState {
 /// use phaseloop_node::{process, run, set_timeout};
 /// use std::{cell::Cell, rc::Rc};
 ///
-/// let calls = Rc::new(Cell::new(0));
-/// let count = calls.clone();
-/// run(async move {
-///     process::on_before_exit(move |_| {
-///         count.set(count.get() + 1);
-///         if count.get() < 3 {
-///             set_timeout(1, || ()); // new work: the event is emitted again
-///         }
+/// fn main() {
+///     let calls = Rc::new(Cell::new(0));
+///     let count = calls.clone();
+///     run(async move {
+///         process::on_before_exit(move |_| {
+///             count.set(count.get() + 1);
+///             if count.get() < 3 {
+///                 set_timeout(1, || ()); // new work: the event is emitted again
+///             }
+///         });
 ///     });
-/// });
-/// assert_eq!(calls.get(), 3);
+///     assert_eq!(calls.get(), 3);
+/// }
 /// ```
 // N81.
 pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
@@ -121,10 +123,13 @@ pub fn on_before_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
 /// ```
 /// use phaseloop_node::{process, run, set_timeout};
 ///
-/// run(async {
-///     process::on_exit(|code| println!("bye, with {code}"));
-///     set_timeout(1, || process::exit(3));
-/// });
+/// fn main() {
+///     let exit = run(async {
+///         process::on_exit(|code| println!("bye, with {code}"));
+///         set_timeout(1, || process::exit(3));
+///     });
+///     assert_eq!(exit.code(), 3);
+/// }
 /// ```
 // N82.
 pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
@@ -151,12 +156,14 @@ pub fn on_exit(mut listener: impl FnMut(i32) + 'static) -> Listener {
 /// ```
 /// use phaseloop_node::{process, run, set_immediate, throw};
 ///
-/// let exit = run(async {
-///     process::on_uncaught_exception(|error, _origin| println!("caught {error}"));
-///     set_immediate(|| throw("the first"));
-///     set_immediate(|| println!("the second runs"));
-/// });
-/// assert_eq!(exit.code(), 0);
+/// fn main() {
+///     let exit = run(async {
+///         process::on_uncaught_exception(|error, _origin| println!("caught {error}"));
+///         set_immediate(|| throw("the first"));
+///         set_immediate(|| println!("the second runs"));
+///     });
+///     assert_eq!(exit.code(), 0);
+/// }
 /// ```
 pub fn on_uncaught_exception(mut listener: impl FnMut(&Reason, Origin) + 'static) -> Listener {
     let node = Node::current();
@@ -199,12 +206,14 @@ pub fn on_rejection_handled(listener: impl FnMut(&Reason) + 'static) -> Listener
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run};
+/// use phaseloop_node::{Exit, process, run};
 ///
-/// run(async {
-///     process::on_warning(|warning| println!("{warning}"));
-///     process::emit_warning("DeprecationWarning", "old() is old");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         process::on_warning(|warning| println!("{warning}"));
+///         process::emit_warning("DeprecationWarning", "old() is old");
+///     })
+/// }
 /// ```
 pub fn on_warning(listener: impl FnMut(&Warning) + 'static) -> Listener {
     Node::current().listen(|process| &process.warning, listener)
@@ -234,11 +243,13 @@ pub fn emit_warning(name: &str, text: impl Into<String>) {
 /// ```
 /// use phaseloop_node::{process, run, set_timeout};
 ///
-/// let exit = run(async {
-///     set_timeout(60_000, || unreachable!("the program ends before"));
-///     process::exit(3);
-/// });
-/// assert_eq!(exit.code(), 3);
+/// fn main() {
+///     let exit = run(async {
+///         set_timeout(60_000, || unreachable!("the program ends before"));
+///         process::exit(3);
+///     });
+///     assert_eq!(exit.code(), 3);
+/// }
 /// ```
 // N83.
 pub fn exit(code: i32) -> ! {
@@ -277,8 +288,10 @@ pub fn exit_code() -> Option<i32> {
 /// ```
 /// use phaseloop_node::{process, run};
 ///
-/// let exit = run(async { process::set_exit_code(2) });
-/// assert_eq!(exit.code(), 2);
+/// fn main() {
+///     let exit = run(async { process::set_exit_code(2) });
+///     assert_eq!(exit.code(), 2);
+/// }
 /// ```
 pub fn set_exit_code(code: i32) {
     Node::current().process.exit_code.set(Some(code));
@@ -520,14 +533,16 @@ impl ProcessState {
 /// ```
 /// use phaseloop_node::process::{self, Origin};
 ///
-/// let exit = phaseloop_node::run(async {
-///     process::on_uncaught_exception(|_, origin| {
-///         assert_eq!(origin, Origin::UncaughtException);
-///         assert_eq!(origin.to_string(), "uncaughtException");
+/// fn main() {
+///     let exit = phaseloop_node::run(async {
+///         process::on_uncaught_exception(|_, origin| {
+///             assert_eq!(origin, Origin::UncaughtException);
+///             assert_eq!(origin.to_string(), "uncaughtException");
+///         });
+///         phaseloop::task::next_tick(|| panic!("uncaught"));
 ///     });
-///     phaseloop::task::next_tick(|| panic!("uncaught"));
-/// });
-/// assert_eq!(exit.code(), 0);
+///     assert_eq!(exit.code(), 0);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

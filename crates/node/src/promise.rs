@@ -46,15 +46,17 @@ use phaseloop::task::Id;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Promise, call, run};
+/// use phaseloop_node::{Exit, Promise, call, run};
 ///
-/// run(async {
-///     let answer = call(async { 6 * 7 });
-///     answer.then(|answer| println!("{answer}"));
-///     assert_eq!(answer.await.unwrap(), 42);
-///     let failed = Promise::<u8>::rejected(phaseloop_node::Reason::new("no"));
-///     assert_eq!(failed.await.unwrap_err().to_string(), "no");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let answer = call(async { 6 * 7 });
+///         answer.then(|answer| println!("{answer}"));
+///         assert_eq!(answer.await.unwrap(), 42);
+///         let failed = Promise::<u8>::rejected(phaseloop_node::Reason::new("no"));
+///         assert_eq!(failed.await.unwrap_err().to_string(), "no");
+///     })
+/// }
 /// ```
 pub struct Promise<T>(Rc<PromiseState<T>>);
 
@@ -205,12 +207,14 @@ impl<T: Clone + 'static> Promise<T> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{Promise, run};
+    /// use phaseloop_node::{Exit, Promise, run};
     ///
-    /// run(async {
-    ///     let failed = Promise::<()>::rejected("no");
-    ///     assert_eq!(failed.await.unwrap_err().to_string(), "no");
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let failed = Promise::<()>::rejected("no");
+    ///         assert_eq!(failed.await.unwrap_err().to_string(), "no");
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn rejected(reason: impl Into<Box<dyn std::error::Error>>) -> Self {

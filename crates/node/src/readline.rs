@@ -76,14 +76,16 @@ pub const LINE: Event<str> = Event::new("line");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, readline, run, stream::Readable};
+/// use phaseloop_node::{Emitter, Exit, readline, run, stream::Readable};
 ///
-/// run(async {
-///     let input = Readable::from_iter([b"one\ntw".to_vec(), b"o\n".to_vec()]);
-///     let rl = readline::create_interface(&input);
-///     rl.on(readline::LINE, |line| println!("{line}"));
-///     rl.on(readline::CLOSE, |()| println!("done"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let input = Readable::from_iter([b"one\ntw".to_vec(), b"o\n".to_vec()]);
+///         let rl = readline::create_interface(&input);
+///         rl.on(readline::LINE, |line| println!("{line}"));
+///         rl.on(readline::CLOSE, |()| println!("done"));
+///     })
+/// }
 /// ```
 // H110, H111.
 #[track_caller]
@@ -130,14 +132,16 @@ pub fn create_interface(input: &Readable<Vec<u8>>) -> Interface {
 /// A program that asks on standard output and reads standard input:
 ///
 /// ```no_run
-/// use phaseloop_node::{process, readline, run};
+/// use phaseloop_node::{Exit, process, readline, run};
 ///
-/// run(async {
-///     let rl = readline::create_interface(&process::stdin()).output(&process::stdout());
-///     let name = readline::promises::question(&rl, "What is your name? ").await.unwrap();
-///     println!("Hello, {name}!");
-///     rl.close();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let rl = readline::create_interface(&process::stdin()).output(&process::stdout());
+///         let name = readline::promises::question(&rl, "What is your name? ").await.unwrap();
+///         println!("Hello, {name}!");
+///         rl.close();
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Interface {
@@ -238,12 +242,14 @@ impl Interface {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{readline, run, stream::Readable};
+    /// use phaseloop_node::{Exit, readline, run, stream::Readable};
     ///
-    /// run(async {
-    ///     let rl = readline::create_interface(&Readable::from_iter([b"Ada\n".to_vec()]));
-    ///     rl.question("name? ", |name| assert_eq!(name, "Ada")).unwrap();
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let rl = readline::create_interface(&Readable::from_iter([b"Ada\n".to_vec()]));
+    ///         rl.question("name? ", |name| assert_eq!(name, "Ada")).unwrap();
+    ///     })
+    /// }
     /// ```
     // H114.
     pub fn question(

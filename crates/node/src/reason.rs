@@ -26,10 +26,12 @@ use phaseloop::extension::panic_message;
 /// ```
 /// use phaseloop_node::Reason;
 ///
-/// let reason = Reason::from("nope".parse::<i32>().unwrap_err());
-/// assert_eq!(reason.to_string(), "invalid digit found in string");
-/// assert!(reason.downcast_ref::<std::num::ParseIntError>().is_some());
-/// assert_eq!((reason.name(), reason.code()), ("Error", None));
+/// fn main() {
+///     let reason = Reason::from("nope".parse::<i32>().unwrap_err());
+///     assert_eq!(reason.to_string(), "invalid digit found in string");
+///     assert!(reason.downcast_ref::<std::num::ParseIntError>().is_some());
+///     assert_eq!((reason.name(), reason.code()), ("Error", None));
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Reason(Rc<Inner>);
@@ -58,15 +60,17 @@ impl Reason {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{Promise, Reason, process, run};
+    /// use phaseloop_node::{Exit, Promise, Reason, process, run};
     ///
-    /// run(async {
-    ///     process::on_uncaught_exception(|reason, _| {
-    ///         assert_eq!(reason.code(), Some("ERR_UNHANDLED_REJECTION"));
-    ///         assert!(reason.to_string().ends_with("with the reason \"42\"."));
-    ///     });
-    ///     Promise::<()>::rejected(Reason::value(42));
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         process::on_uncaught_exception(|reason, _| {
+    ///             assert_eq!(reason.code(), Some("ERR_UNHANDLED_REJECTION"));
+    ///             assert!(reason.to_string().ends_with("with the reason \"42\"."));
+    ///         });
+    ///         Promise::<()>::rejected(Reason::value(42));
+    ///     })
+    /// }
     /// ```
     pub fn value(value: impl fmt::Display) -> Self {
         Self::new(Value(value.to_string()))
@@ -294,8 +298,10 @@ impl Thrown {
 /// ```
 /// use phaseloop_node::{Error, catch, throw};
 ///
-/// let caught = catch(|| throw(Error::new("no"))).unwrap_err();
-/// assert_eq!(caught.to_string(), "no");
+/// fn main() {
+///     let caught = catch(|| throw(Error::new("no"))).unwrap_err();
+///     assert_eq!(caught.to_string(), "no");
+/// }
 /// ```
 #[track_caller]
 pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {

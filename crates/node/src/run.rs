@@ -53,12 +53,14 @@ const LISTENER_AT_FAULT: i32 = 7;
 /// ```
 /// use phaseloop_node as node;
 ///
-/// let exit = node::run(async { 6 * 7 });
-/// assert_eq!(exit.code(), 0);
-/// assert_eq!(exit.into_output(), Some(42));
+/// fn main() {
+///     let exit = node::run(async { 6 * 7 });
+///     assert_eq!(exit.code(), 0);
+///     assert_eq!(exit.into_output(), Some(42));
 ///
-/// let stuck = node::run(std::future::pending::<()>());
-/// assert_eq!(stuck.code(), 13);
+///     let stuck = node::run(std::future::pending::<()>());
+///     assert_eq!(stuck.code(), 13);
+/// }
 /// ```
 #[track_caller]
 pub fn run<F: Future>(main: F) -> Exit<F::Output> {
@@ -81,10 +83,12 @@ pub fn run<F: Future>(main: F) -> Exit<F::Output> {
 /// use phaseloop::EventLoop;
 /// use phaseloop_node as node;
 ///
-/// let mut event_loop = EventLoop::new()?;
-/// let exit = node::run_on(&mut event_loop, async { 6 * 7 });
-/// assert_eq!(exit.into_output(), Some(42));
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let exit = node::run_on(&mut event_loop, async { 6 * 7 });
+///     assert_eq!(exit.into_output(), Some(42));
+///     Ok(())
+/// }
 /// ```
 #[track_caller]
 pub fn run_on<F: Future>(event_loop: &mut EventLoop, main: F) -> Exit<F::Output> {

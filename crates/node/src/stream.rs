@@ -97,12 +97,14 @@ pub use self::writable::{Writable, WritableBuilder};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, Writable, promises::pipeline}};
+/// use phaseloop_node::{Exit, run, stream::{Readable, Writable, promises::pipeline}};
 ///
-/// run(async {
-///     let sink = Writable::objects(|_: u32, done| done.ok()).build();
-///     pipeline(&Readable::from_iter([1, 2])).into(&sink).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let sink = Writable::objects(|_: u32, done| done.ok()).build();
+///         pipeline(&Readable::from_iter([1, 2])).into(&sink).await.unwrap();
+///     })
+/// }
 /// ```
 pub mod promises {
     pub use super::{finished, finished_with, pipeline, pipeline_from};

@@ -15,8 +15,10 @@ use super::error::Error;
 /// ```
 /// use phaseloop_node::string_decoder::Encoding;
 ///
-/// assert_eq!(Encoding::Base64.decode(b"hi"), "aGk=");
-/// assert_eq!("latin1".parse::<Encoding>().unwrap().decode(&[0xe9]), "é");
+/// fn main() {
+///     assert_eq!(Encoding::Base64.decode(b"hi"), "aGk=");
+///     assert_eq!("latin1".parse::<Encoding>().unwrap().decode(&[0xe9]), "é");
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -143,10 +145,12 @@ impl fmt::Display for Encoding {
 /// ```
 /// use phaseloop_node::string_decoder::{Encoding, StringDecoder};
 ///
-/// let mut decoder = StringDecoder::new(Encoding::Utf8);
-/// assert_eq!(decoder.write(&[0xe2, 0x82]), "");
-/// assert_eq!(decoder.write(&[0xac]), "€");
-/// assert_eq!(decoder.end(), "");
+/// fn main() {
+///     let mut decoder = StringDecoder::new(Encoding::Utf8);
+///     assert_eq!(decoder.write(&[0xe2, 0x82]), "");
+///     assert_eq!(decoder.write(&[0xac]), "€");
+///     assert_eq!(decoder.end(), "");
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct StringDecoder {

@@ -53,13 +53,15 @@ mod sealed {
 ///     Promise::resolved(1).and_then(next)
 /// }
 ///
-/// run(async {
-///     let promise = after_one(|n| Promise::resolved(n + 1));
-///     let thenable = after_one(|n| thenable(move |deferred| deferred.resolve(n + 2)));
-///     assert_eq!((promise.await.unwrap(), thenable.await.unwrap()), (2, 3));
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let promise = after_one(|n| Promise::resolved(n + 1));
+///         let thenable = after_one(|n| thenable(move |deferred| deferred.resolve(n + 2)));
+///         assert_eq!((promise.await.unwrap(), thenable.await.unwrap()), (2, 3));
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 pub trait PromiseLike: sealed::Sealed<Self::Output> {
     /// The type of the value.
@@ -86,14 +88,16 @@ impl<T: Clone + 'static> PromiseLike for Thenable<T> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Promise, run, thenable};
+/// use phaseloop_node::{Exit, Promise, run, thenable};
 ///
-/// run(async {
-///     assert_eq!(thenable(|deferred| deferred.resolve(1)).await.unwrap(), 1);
-///     let next = |n| thenable(move |deferred| deferred.resolve(n + 1));
-///     let promise = Promise::resolved(1).and_then(next);
-///     assert_eq!(promise.await.unwrap(), 2);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         assert_eq!(thenable(|deferred| deferred.resolve(1)).await.unwrap(), 1);
+///         let next = |n| thenable(move |deferred| deferred.resolve(n + 1));
+///         let promise = Promise::resolved(1).and_then(next);
+///         assert_eq!(promise.await.unwrap(), 2);
+///     })
+/// }
 /// ```
 pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) -> Thenable<T> {
     Thenable {
@@ -109,12 +113,14 @@ pub fn thenable<T: Clone + 'static>(then: impl FnOnce(Deferred<T>) + 'static) ->
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Thenable, run, thenable};
+/// use phaseloop_node::{Exit, Thenable, run, thenable};
 ///
-/// run(async {
-///     let answer: Thenable<u32> = thenable(|deferred| deferred.resolve(42));
-///     assert_eq!(answer.into_promise().await.unwrap(), 42);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let answer: Thenable<u32> = thenable(|deferred| deferred.resolve(42));
+///         assert_eq!(answer.into_promise().await.unwrap(), 42);
+///     })
+/// }
 /// ```
 #[must_use = "its function is called when it is awaited, or when a promise is resolved with it"]
 pub struct Thenable<T> {

@@ -39,14 +39,16 @@ use phaseloop::extension::Call;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{clear_timeout, run, set_timeout};
+/// use phaseloop_node::{Exit, clear_timeout, run, set_timeout};
 ///
-/// run(async {
-///     let text = String::from("later");
-///     set_timeout(5, move || println!("{text}"));
-///     let never = set_timeout(1, || unreachable!());
-///     clear_timeout(&never);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let text = String::from("later");
+///         set_timeout(5, move || println!("{text}"));
+///         let never = set_timeout(1, || unreachable!());
+///         clear_timeout(&never);
+///     })
+/// }
 /// ```
 #[track_caller]
 #[inline]
@@ -79,17 +81,19 @@ pub(super) fn set_timeout_at(
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, set_timeout_mut};
+/// use phaseloop_node::{Exit, run, set_timeout_mut};
 ///
-/// run(async {
-///     let mut rounds = 0;
-///     set_timeout_mut(1, move |timer| {
-///         rounds += 1;
-///         if rounds < 3 {
-///             timer.refresh();
-///         }
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let mut rounds = 0;
+///         set_timeout_mut(1, move |timer| {
+///             rounds += 1;
+///             if rounds < 3 {
+///                 timer.refresh();
+///             }
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn set_timeout_mut(
@@ -124,17 +128,19 @@ pub(super) fn set_timeout_mut_at(
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, set_interval};
+/// use phaseloop_node::{Exit, run, set_interval};
 ///
-/// run(async {
-///     let mut left = 3;
-///     set_interval(1, move |interval| {
-///         left -= 1;
-///         if left == 0 {
-///             interval.close();
-///         }
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let mut left = 3;
+///         set_interval(1, move |interval| {
+///             left -= 1;
+///             if left == 0 {
+///                 interval.close();
+///             }
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn set_interval(delay: impl Into<Delay>, callback: impl FnMut(&Timeout) + 'static) -> Timeout {
@@ -159,12 +165,14 @@ pub(super) fn set_interval_at(
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{clear_timeout, run, set_timeout};
+/// use phaseloop_node::{Exit, clear_timeout, run, set_timeout};
 ///
-/// run(async {
-///     let timeout = set_timeout(1, || unreachable!("it was cleared"));
-///     clear_timeout(&timeout);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let timeout = set_timeout(1, || unreachable!("it was cleared"));
+///         clear_timeout(&timeout);
+///     })
+/// }
 /// ```
 pub fn clear_timeout(timeout: &Timeout) {
     timeout.close();

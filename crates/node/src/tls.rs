@@ -52,12 +52,14 @@ use crate::site::Site;
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{Emitter, net::CONNECT, run, tls};
+/// use phaseloop_node::{Emitter, Exit, net::CONNECT, run, tls};
 ///
-/// run(async {
-///     let socket = tls::connect(("example.org", 443));
-///     socket.on_this(CONNECT, |socket, ()| socket.end(()));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let socket = tls::connect(("example.org", 443));
+///         socket.on_this(CONNECT, |socket, ()| socket.end(()));
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn connect(address: impl Into<Address>) -> Socket {
@@ -77,12 +79,14 @@ pub fn connect(address: impl Into<Address>) -> Socket {
 /// ```no_run
 /// use phaseloop_node::{run, tls};
 ///
-/// # let ca = b"";
-/// run(async move {
-///     let context = tls::ClientContext::with_ca(ca).unwrap();
-///     let socket = tls::connect_with(("127.0.0.1", 8443), Some("localhost"), &context);
-///     socket.end("hello");
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     let ca = std::fs::read("ca.pem").unwrap();
+///     run(async move {
+///         let context = tls::ClientContext::with_ca(&ca).unwrap();
+///         let socket = tls::connect_with(("127.0.0.1", 8443), Some("localhost"), &context);
+///         socket.end("hello");
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn connect_with(
@@ -138,12 +142,15 @@ pub(super) fn connect_socket(
 /// ```no_run
 /// use phaseloop_node::{run, tls};
 ///
-/// # let (certificate, key) = (b"", b"");
-/// run(async move {
-///     let context = tls::ServerContext::new(certificate, key).unwrap();
-///     let server = tls::create_server(&context, |socket| socket.end("hello"));
-///     server.listen(8443);
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     let certificate = std::fs::read("certificate.pem").unwrap();
+///     let key = std::fs::read("key.pem").unwrap();
+///     run(async move {
+///         let context = tls::ServerContext::new(&certificate, &key).unwrap();
+///         let server = tls::create_server(&context, |socket| socket.end("hello"));
+///         server.listen(8443);
+///     })
+/// }
 /// ```
 pub fn create_server(context: &ServerContext, listener: impl Fn(&Socket) + 'static) -> Server {
     let server = super::net::create_server_with(SocketOptions::default(), listener);

@@ -39,17 +39,19 @@ use phaseloop::task::next_tick;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Error, run, set_timeout, stream::Writable, util::promisify};
+/// use phaseloop_node::{Error, Exit, run, set_timeout, stream::Writable, util::promisify};
 ///
 /// fn double(n: i32, callback: impl FnOnce(Result<i32, Error>) + 'static) {
 ///     set_timeout(1, move || callback(Ok(n * 2)));
 /// }
 ///
-/// run(async {
-///     assert_eq!(promisify(|done| double(21, done)).await.unwrap(), 42);
-///     let sink = Writable::bytes(|_: Vec<u8>, done| done.ok()).build();
-///     promisify(|done| sink.write_with("text", done)).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         assert_eq!(promisify(|done| double(21, done)).await.unwrap(), 42);
+///         let sink = Writable::bytes(|_: Vec<u8>, done| done.ok()).build();
+///         promisify(|done| sink.write_with("text", done)).await.unwrap();
+///     })
+/// }
 /// ```
 // H123.
 pub fn promisify<T, E, R>(f: impl FnOnce(Callback<T, E>) -> R) -> Promise<T>
@@ -76,12 +78,14 @@ pub type Callback<T, E> = Box<dyn FnOnce(Result<T, E>)>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, try_call, util::callbackify};
+/// use phaseloop_node::{Exit, run, try_call, util::callbackify};
 ///
-/// run(async {
-///     let parsed = try_call(async { "42".parse::<i32>() });
-///     callbackify(&parsed, |result| assert_eq!(result.unwrap(), 42));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let parsed = try_call(async { "42".parse::<i32>() });
+///         callbackify(&parsed, |result| assert_eq!(result.unwrap(), 42));
+///     })
+/// }
 /// ```
 // N155.
 pub fn callbackify<T: Clone + 'static>(
@@ -103,14 +107,16 @@ pub fn callbackify<T: Clone + 'static>(
 ///
 /// ```
 /// use std::rc::Rc;
-/// use phaseloop_node::{AbortController, run, util::aborted};
+/// use phaseloop_node::{AbortController, Exit, run, util::aborted};
 ///
-/// run(async {
-///     let (controller, cache) = (AbortController::new(), Rc::new("a cache"));
-///     let promise = aborted(&controller.signal(), &cache);
-///     controller.abort();
-///     promise.await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let (controller, cache) = (AbortController::new(), Rc::new("a cache"));
+///         let promise = aborted(&controller.signal(), &cache);
+///         controller.abort();
+///         promise.await.unwrap();
+///     })
+/// }
 /// ```
 // N155.
 #[must_use]
@@ -141,13 +147,15 @@ pub fn aborted<T: ?Sized + 'static>(signal: &AbortSignal, resource: &Rc<T>) -> P
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run, util::deprecate};
+/// use phaseloop_node::{Exit, process, run, util::deprecate};
 ///
-/// run(async {
-///     process::on_warning(|warning| assert_eq!(warning.code(), Some("APP01")));
-///     let add = deprecate(|(a, b)| a + b, "add() is deprecated, write +", "APP01");
-///     assert_eq!(add((1, 2)), 3);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         process::on_warning(|warning| assert_eq!(warning.code(), Some("APP01")));
+///         let add = deprecate(|(a, b)| a + b, "add() is deprecated, write +", "APP01");
+///         assert_eq!(add((1, 2)), 3);
+///     })
+/// }
 /// ```
 // N155.
 pub fn deprecate<A, R>(
@@ -179,9 +187,11 @@ pub fn deprecate<A, R>(
 /// ```
 /// use phaseloop_node::util::debuglog;
 ///
-/// let log = debuglog("cache");
-/// // With NODE_DEBUG=cache: "CACHE 4711: 3 entries".
-/// log.print(format_args!("{} entries", 3));
+/// fn main() {
+///     let log = debuglog("cache");
+///     // With NODE_DEBUG=cache: "CACHE 4711: 3 entries".
+///     log.print(format_args!("{} entries", 3));
+/// }
 /// ```
 #[must_use]
 pub fn debuglog(section: &str) -> DebugLog {

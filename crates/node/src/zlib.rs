@@ -131,12 +131,14 @@ macro_rules! formats {
         /// # Examples
         ///
         /// ```
-        /// use phaseloop_node::{run, zlib::promises::{gunzip, gzip}};
+        /// use phaseloop_node::{Exit, run, zlib::promises::{gunzip, gzip}};
         ///
-        /// run(async {
-        ///     let packed = gzip("some text").await.unwrap();
-        ///     assert_eq!(gunzip(packed).await.unwrap(), b"some text");
-        /// });
+        /// fn main() -> Exit<()> {
+        ///     run(async {
+        ///         let packed = gzip("some text").await.unwrap();
+        ///         assert_eq!(gunzip(packed).await.unwrap(), b"some text");
+        ///     })
+        /// }
         /// ```
         pub mod promises {
             use super::{Options, Promise, promise_of};
@@ -206,8 +208,10 @@ formats! {
 /// ```
 /// use phaseloop_node::zlib::crc32;
 ///
-/// assert_eq!(crc32("hello", 0), 907_060_870);
-/// assert_eq!(crc32("lo", crc32("hel", 0)), 907_060_870);
+/// fn main() {
+///     assert_eq!(crc32("hello", 0), 907_060_870);
+///     assert_eq!(crc32("lo", crc32("hel", 0)), 907_060_870);
+/// }
 /// ```
 #[must_use]
 pub fn crc32(bytes: impl AsRef<[u8]>, value: u32) -> u32 {

@@ -62,17 +62,16 @@ impl PipeReader {
     /// use phaseloop::io::PipeReader;
     /// use std::process::{Command, Stdio};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
     ///     let mut output = PipeReader::from_fd(child.stdout.take().unwrap())?;
     ///     let mut text = String::new();
     ///     output.read_to_string(&mut text).await?;
     ///     assert_eq!(text, "hello\n");
-    ///     # child.wait()?;
+    ///     child.wait()?;
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     #[track_caller]
     pub fn from_fd(end: impl Into<OwnedFd>) -> io::Result<Self> {

@@ -32,6 +32,15 @@ use crate::wait::shuffled::network::network;
 /// fn readable(socket: &UdpSocket) -> Readiness<'_, Packets> {
 ///     socket.readable()
 /// }
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+///     socket.send_to(b"to itself", socket.local_addr()?).await?;
+///     readable(&socket).await?;
+///     assert_eq!(socket.try_recv(&mut [0; 16])?, 9);
+///     Ok(())
+/// }
 /// ```
 pub struct Packets(pub(in crate::net) Place<net::UdpSocket>);
 

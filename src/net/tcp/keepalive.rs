@@ -14,10 +14,12 @@ use crate::sys;
 /// use std::time::Duration;
 /// use phaseloop::net::Keepalive;
 ///
-/// let keepalive = Keepalive::after(Duration::from_secs(60))
-///     .interval(Duration::from_secs(5))
-///     .retries(3);
-/// # let _ = keepalive;
+/// fn main() {
+///     let keepalive = Keepalive::after(Duration::from_secs(60))
+///         .interval(Duration::from_secs(5))
+///         .retries(3);
+///     assert_eq!(keepalive, keepalive.retries(3));
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {

@@ -53,8 +53,8 @@ use crate::time::sleep;
 /// use futures::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let address = listener.local_addr()?;
 ///     phaseloop::spawn(async move {
@@ -70,8 +70,7 @@ use crate::time::sleep;
 ///     TcpStream::connect(address).await?.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "uv_listen")]
 pub struct TcpListener {
@@ -311,15 +310,14 @@ impl TcpListener {
     /// use std::future::poll_fn;
     /// use phaseloop::net::{TcpListener, TcpStream};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
     ///     let client = TcpStream::connect(listener.local_addr()?).await?;
     ///     let (_server, peer) = poll_fn(|cx| listener.poll_accept(cx)).await?;
     ///     assert_eq!(peer, client.local_addr()?);
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     #[track_caller]
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
@@ -456,15 +454,14 @@ impl fmt::Debug for TcpListener {
 /// use phaseloop::net::{TcpListener, TcpStream};
 /// use phaseloop::stream::StreamExt;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let server = listener.incoming().next().await.unwrap()?;
 ///     assert_eq!(server.peer_addr()?, client.local_addr()?);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Incoming<'a> {
     /// The next accept. The line that created the stream is that of the connections.

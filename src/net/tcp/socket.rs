@@ -27,16 +27,15 @@ use crate::sys::poller::impl_as_source;
 /// ```
 /// use phaseloop::net::TcpSocket;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let socket = TcpSocket::new_v4()?;
 ///     socket.set_reuse_port(true)?;
 ///     socket.bind(([127, 0, 0, 1], 0).into())?;
 ///     let listener = socket.listen(16)?;
 ///     assert!(listener.local_addr()?.ip().is_loopback());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct TcpSocket {
     socket: Place<Socket>,

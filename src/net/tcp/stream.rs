@@ -44,8 +44,8 @@ use crate::sys::poller::impl_as_source;
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
 ///     let (mut server, _) = listener.accept().await?;
@@ -55,8 +55,7 @@ use crate::sys::poller::impl_as_source;
 ///     server.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "uv_tcp_t")]
 pub struct TcpStream {
@@ -315,8 +314,8 @@ impl TcpStream {
     /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
     /// use phaseloop::net::{TcpListener, TcpStream};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
     ///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
     ///     let (mut server, _) = listener.accept().await?;
@@ -328,8 +327,7 @@ impl TcpStream {
     ///     client.read_to_string(&mut text).await?;
     ///     assert_eq!(text, "here it is: package");
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     #[cfg(feature = "fs")]
     pub fn send_file<'a>(

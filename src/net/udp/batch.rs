@@ -42,8 +42,8 @@ pub use segments::Segments;
 ///     }
 /// }
 ///
-/// # fn main() -> io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> io::Result<()> {
 ///     let server = UdpSocket::bind("127.0.0.1:0").await?;
 ///     let client = UdpSocket::bind("127.0.0.1:0").await?;
 ///     client.connect(server.local_addr()?).await?;
@@ -54,8 +54,7 @@ pub use segments::Segments;
 ///     let length = client.recv(&mut buffer).await?;
 ///     assert_eq!(&buffer[..length], b"HELLO");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct Batch {
     rooms: Rooms,
@@ -154,8 +153,8 @@ impl Batch {
     /// ```
     /// use phaseloop::net::{Batch, UdpSocket};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let a = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let b = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let mut batch = Batch::new(8, 1500);
@@ -168,8 +167,7 @@ impl Batch {
     ///     assert_eq!(received.bytes(), b"for b");
     ///     assert_eq!(received.address(), a.local_addr().ok());
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     pub fn push(&mut self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
         self.add(bytes, Address::new(to)).map(drop)
@@ -193,7 +191,7 @@ impl Batch {
     ///
     /// # Examples
     ///
-    /// ```
+    /// ```no_run
     /// use phaseloop::net::{Batch, UdpSocket};
     ///
     /// /// Answers every datagram with its length.
@@ -210,6 +208,11 @@ impl Batch {
     ///             eprintln!("not sent: {:?}: {error}", answers.failed());
     ///         }
     ///     }
+    /// }
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     serve(UdpSocket::bind("127.0.0.1:7000").await?).await
     /// }
     /// ```
     #[inline]
@@ -353,12 +356,14 @@ impl fmt::Debug for Batch {
 /// ```
 /// use phaseloop::net::Batch;
 ///
-/// let mut batch = Batch::new(8, 1500);
-/// batch.push(b"hello", ([127, 0, 0, 1], 7000).into())?;
-/// let datagram = batch.iter().next().unwrap();
-/// assert_eq!(datagram.bytes(), b"hello");
-/// assert_eq!(datagram.address().unwrap().port(), 7000);
-/// # std::io::Result::Ok(())
+/// fn main() -> std::io::Result<()> {
+///     let mut batch = Batch::new(8, 1500);
+///     batch.push(b"hello", ([127, 0, 0, 1], 7000).into())?;
+///     let datagram = batch.iter().next().unwrap();
+///     assert_eq!(datagram.bytes(), b"hello");
+///     assert_eq!(datagram.address().unwrap().port(), 7000);
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Copy)]
 pub struct Datagram<'a> {
@@ -413,14 +418,16 @@ impl fmt::Debug for Datagram<'_> {
 /// ```
 /// use phaseloop::net::Batch;
 ///
-/// let mut batch = Batch::new(8, 1500);
-/// batch.push(b"hello", ([127, 0, 0, 1], 7000).into())?;
-/// for mut datagram in batch.iter_mut() {
-///     datagram.bytes_mut().make_ascii_uppercase();
-///     datagram.set_address(([127, 0, 0, 1], 7001).into());
+/// fn main() -> std::io::Result<()> {
+///     let mut batch = Batch::new(8, 1500);
+///     batch.push(b"hello", ([127, 0, 0, 1], 7000).into())?;
+///     for mut datagram in batch.iter_mut() {
+///         datagram.bytes_mut().make_ascii_uppercase();
+///         datagram.set_address(([127, 0, 0, 1], 7001).into());
+///     }
+///     assert_eq!(batch.iter().next().unwrap().bytes(), b"HELLO");
+///     Ok(())
 /// }
-/// assert_eq!(batch.iter().next().unwrap().bytes(), b"HELLO");
-/// # std::io::Result::Ok(())
 /// ```
 pub struct DatagramMut<'a> {
     head: &'a mut Head,
@@ -515,14 +522,14 @@ impl fmt::Debug for DatagramMut<'_> {
 /// ```
 /// use phaseloop::net::Batch;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut batch = Batch::new(4, 1500);
-/// batch.push_to_peer(b"one")?;
-/// let mut datagrams = batch.iter();
-/// assert_eq!(datagrams.len(), 1);
-/// assert_eq!(datagrams.next().unwrap().bytes(), b"one");
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut batch = Batch::new(4, 1500);
+///     batch.push_to_peer(b"one")?;
+///     let mut datagrams = batch.iter();
+///     assert_eq!(datagrams.len(), 1);
+///     assert_eq!(datagrams.next().unwrap().bytes(), b"one");
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "iterators do nothing unless consumed"]
@@ -552,15 +559,15 @@ impl ExactSizeIterator for Datagrams<'_> {}
 /// ```
 /// use phaseloop::net::Batch;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut batch = Batch::new(4, 1500);
-/// batch.push_to_peer(b"one")?;
-/// for mut datagram in batch.iter_mut() {
-///     datagram.bytes_mut().make_ascii_uppercase();
+/// fn main() -> std::io::Result<()> {
+///     let mut batch = Batch::new(4, 1500);
+///     batch.push_to_peer(b"one")?;
+///     for mut datagram in batch.iter_mut() {
+///         datagram.bytes_mut().make_ascii_uppercase();
+///     }
+///     assert_eq!(batch.iter().next().unwrap().bytes(), b"ONE");
+///     Ok(())
 /// }
-/// assert_eq!(batch.iter().next().unwrap().bytes(), b"ONE");
-/// # Ok(())
-/// # }
 /// ```
 #[derive(Debug)]
 #[must_use = "iterators do nothing unless consumed"]

@@ -13,15 +13,14 @@ use crate::sys;
 /// ```
 /// use phaseloop::net::{UdpOptions, UdpSocket};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let options = UdpOptions::new().reuse_address(true);
 ///     let one = UdpSocket::bind_with(([127, 0, 0, 1], 0).into(), options)?;
 ///     let other = UdpSocket::bind_with(one.local_addr()?, options)?;
 ///     assert_eq!(one.local_addr()?, other.local_addr()?);
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "options do nothing until a socket is bound with them"]

@@ -99,16 +99,15 @@ impl UdpSocket {
     /// ```
     /// use phaseloop::net::UdpSocket;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let a = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let b = UdpSocket::bind("127.0.0.1:0").await?;
     ///     a.send_to(b"hello", b.local_addr()?).await?;
     ///     assert_eq!(b.peek_sender().await?, a.local_addr()?);
     ///     assert_eq!(b.recv(&mut [0; 16]).await?, 5);
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn peek_sender(&self) -> impl Future<Output = io::Result<SocketAddr>> {

@@ -279,14 +279,13 @@ impl UdpSocket {
     /// ```
     /// use phaseloop::net::UdpSocket;
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
     ///     socket.set_recv_buffer_size(20_000)?;
     ///     assert!(socket.recv_buffer_size()? >= 20_000);
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.packets().options().set_recv_buffer_size(bytes)

@@ -32,8 +32,8 @@ use crate::sys::poller::impl_as_source;
 /// ```
 /// use phaseloop::net::UdpSocket;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let a = UdpSocket::bind("127.0.0.1:0").await?;
 ///     let b = UdpSocket::bind("127.0.0.1:0").await?;
 ///     a.send_to(b"hello", b.local_addr()?).await?;
@@ -41,8 +41,7 @@ use crate::sys::poller::impl_as_source;
 ///     let (length, from) = b.recv_from(&mut buffer).await?;
 ///     assert_eq!((&buffer[..length], from), (&b"hello"[..], a.local_addr()?));
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "uv_udp_t")]
 #[doc(alias = "dgram")]
@@ -86,20 +85,16 @@ impl UdpSocket {
     ///
     /// # Examples
     ///
-    /// ```
-    /// # #[cfg(unix)]
-    /// # fn main() -> std::io::Result<()> {
+    /// ```ignore-windows
     /// use phaseloop::net::{UdpOptions, UdpSocket};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let shared = UdpOptions::new().reuse_port(true);
     ///     let first = UdpSocket::bind_with(([127, 0, 0, 1], 0).into(), shared)?;
     ///     UdpSocket::bind_with(first.local_addr()?, shared)?;
     ///     Ok(())
-    /// })
-    /// # }
-    /// # #[cfg(not(unix))]
-    /// # fn main() {}
+    /// }
     /// ```
     #[track_caller]
     pub fn bind_with(address: SocketAddr, options: UdpOptions) -> io::Result<Self> {

@@ -30,8 +30,8 @@ use crate::sys;
 /// ```
 /// use phaseloop::net::UnixDatagram;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (a, b) = UnixDatagram::pair()?;
 ///     a.send(b"one").await?;
 ///     a.send(b"two").await?;
@@ -39,8 +39,7 @@ use crate::sys;
 ///     assert_eq!(b.recv(&mut buffer).await?, 3);
 ///     assert_eq!(&buffer[..3], b"one");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct UnixDatagram {
     /// The path to remove, before the socket closes.

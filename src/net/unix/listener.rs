@@ -32,8 +32,8 @@ use crate::sys::poller::Interest;
 /// ```
 /// use phaseloop::net::{UnixListener, UnixStream};
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let path = std::env::temp_dir().join(format!("doc-{}.socket", std::process::id()));
 ///     let listener = UnixListener::bind(&path)?;
 ///     let client = UnixStream::connect(&path).await?;
@@ -42,8 +42,7 @@ use crate::sys::poller::Interest;
 ///     listener.close().await; // removes the path
 ///     assert!(!path.exists());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 pub struct UnixListener {
     /// The path to remove. It comes before the socket, so that no client finds the path without its

@@ -19,9 +19,11 @@ use crate::sys;
 /// ```
 /// use phaseloop::net::SocketName;
 ///
-/// let path = SocketName::from("/run/service.socket");
-/// assert_eq!(path, SocketName::Path("/run/service.socket".into()));
-/// let name = SocketName::abstract_name("service"); // Linux only
+/// fn main() {
+///     let path = SocketName::from("/run/service.socket");
+///     assert_eq!(path, SocketName::Path("/run/service.socket".into()));
+///     let name = SocketName::abstract_name("service"); // Linux only
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

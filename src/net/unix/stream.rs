@@ -25,14 +25,13 @@ use crate::sys;
 /// ```
 /// use phaseloop::net::UnixStream;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (one, _other) = UnixStream::pair()?;
-///     # #[cfg(target_os = "linux")]
+///     #[cfg(target_os = "linux")]
 ///     assert_eq!(one.peer_credentials()?.process, std::process::id());
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -55,8 +54,8 @@ pub struct PeerCredentials {
 /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::UnixStream;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
 ///     let (mut a, mut b) = UnixStream::pair()?;
 ///     a.write_all(b"hello").await?;
 ///     a.close().await?;
@@ -64,8 +63,7 @@ pub struct PeerCredentials {
 ///     b.read_to_string(&mut text).await?;
 ///     assert_eq!(text, "hello");
 ///     Ok(())
-/// })
-/// # }
+/// }
 /// ```
 #[doc(alias = "uv_pipe_t")]
 pub struct UnixStream {

@@ -31,7 +31,8 @@ impl TaskTree {
     ///     sleep(Duration::from_secs(3600)).await;
     /// }
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let task = spawn(async { pause().await });
     ///     phase::check().await;
     ///     let tree = LoopHandle::current().task_tree().with_stacks().to_string();
@@ -42,7 +43,7 @@ impl TaskTree {
     ///     //     └ sleep (src/main.rs:5:5): due in 3599.999s
     ///     assert!(tree.contains("pause"), "{tree}");
     ///     task.abort();
-    /// });
+    /// }
     /// ```
     #[must_use]
     pub fn with_stacks(self) -> Self {

@@ -50,13 +50,14 @@ impl<T> Receiver<T> {
     /// ```
     /// use phaseloop::sync::mpsc;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let (sender, mut receiver) = mpsc::channel(8);
     ///     sender.send(1).await.unwrap();
     ///     drop(sender);
     ///     assert_eq!(receiver.recv().await, Some(1));
     ///     assert_eq!(receiver.recv().await, None);
-    /// });
+    /// }
     /// ```
     #[track_caller]
     #[inline]
@@ -100,14 +101,15 @@ impl<T> Receiver<T> {
     /// ```
     /// use phaseloop::sync::mpsc;
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let (sender, mut receiver) = mpsc::channel(2);
     ///     sender.send("last").await.unwrap();
     ///     receiver.close();
     ///     assert!(sender.send("late").await.is_err());
     ///     assert_eq!(receiver.recv().await, Some("last"));
     ///     assert_eq!(receiver.recv().await, None);
-    /// });
+    /// }
     /// ```
     pub fn close(&mut self) {
         self.shared.state.close();

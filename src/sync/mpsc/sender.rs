@@ -68,7 +68,8 @@ impl<T> Sender<T> {
     /// ```
     /// use phaseloop::{spawn, sync::mpsc};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let (sender, mut receiver) = mpsc::channel(1);
     ///     spawn(async move {
     ///         for number in 0..3 {
@@ -81,7 +82,7 @@ impl<T> Sender<T> {
     ///         received.push(number);
     ///     }
     ///     assert_eq!(received, [0, 1, 2]);
-    /// });
+    /// }
     /// ```
     #[track_caller]
     #[inline(always)]

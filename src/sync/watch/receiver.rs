@@ -132,7 +132,8 @@ impl<T> Receiver<T> {
     /// ```
     /// use phaseloop::{spawn, sync::watch};
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let (count, mut watched) = watch::channel(0);
     ///     spawn(async move {
     ///         for _ in 0..5 {
@@ -143,7 +144,7 @@ impl<T> Receiver<T> {
     ///     .detach();
     ///     assert_eq!(*watched.wait_for(|count| *count >= 3).await.unwrap(), 3);
     ///     assert!(watched.wait_for(|count| *count > 5).await.is_err());
-    /// });
+    /// }
     /// ```
     #[track_caller]
     pub fn wait_for<'a>(

@@ -98,9 +98,11 @@ impl<T> Sender<T> {
     /// ```
     /// use phaseloop::sync::watch;
     ///
-    /// let (list, watched) = watch::channel(vec![1]);
-    /// list.modify(|list| list.push(2));
-    /// assert_eq!(*watched.borrow(), [1, 2]);
+    /// fn main() {
+    ///     let (list, watched) = watch::channel(vec![1]);
+    ///     list.modify(|list| list.push(2));
+    ///     assert_eq!(*watched.borrow(), [1, 2]);
+    /// }
     /// ```
     #[track_caller]
     #[doc(alias = "send_modify")]

@@ -24,9 +24,11 @@ impl StdioKind {
     /// ```
     /// use phaseloop::io::StdioKind;
     ///
-    /// let null = std::fs::File::open("/dev/null")?;
-    /// assert_eq!(StdioKind::of(&null), StdioKind::Device);
-    /// # std::io::Result::Ok(())
+    /// fn main() -> std::io::Result<()> {
+    ///     let null = std::fs::File::open("/dev/null")?;
+    ///     assert_eq!(StdioKind::of(&null), StdioKind::Device);
+    ///     Ok(())
+    /// }
     /// ```
     #[must_use]
     pub fn of(descriptor: impl AsFd) -> Self {

@@ -31,15 +31,17 @@ const MAIN: u64 = 1;
 ///
 /// ```
 /// use phaseloop_node::async_hooks::{execution_async_id, trigger_async_id};
-/// use phaseloop_node::{next_tick, run};
+/// use phaseloop_node::{Exit, next_tick, run};
 ///
-/// run(async {
-///     let main = execution_async_id();
-///     next_tick(move || {
-///         assert_ne!(execution_async_id(), main);
-///         assert_eq!(trigger_async_id(), main);
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let main = execution_async_id();
+///         next_tick(move || {
+///             assert_ne!(execution_async_id(), main);
+///             assert_eq!(trigger_async_id(), main);
+///         });
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn execution_async_id() -> u64 {
@@ -70,17 +72,19 @@ pub fn trigger_async_id() -> u64 {
 /// use phaseloop_node::{run, set_immediate};
 /// use std::{cell::RefCell, rc::Rc};
 ///
-/// let log = Rc::new(RefCell::new(Vec::new()));
-/// let (init, before, destroy) = (log.clone(), log.clone(), log.clone());
-/// run(async move {
-///     let callbacks = Callbacks::new()
-///         .init(move |_id, kind, _trigger| init.borrow_mut().push(kind))
-///         .before(move |_id| before.borrow_mut().push("before"))
-///         .destroy(move |_id| destroy.borrow_mut().push("destroy"));
-///     create_hook(callbacks).enable();
-///     set_immediate(|| ());
-/// });
-/// assert_eq!(*log.borrow(), ["Immediate", "before", "destroy"]);
+/// fn main() {
+///     let log = Rc::new(RefCell::new(Vec::new()));
+///     let (init, before, destroy) = (log.clone(), log.clone(), log.clone());
+///     run(async move {
+///         let callbacks = Callbacks::new()
+///             .init(move |_id, kind, _trigger| init.borrow_mut().push(kind))
+///             .before(move |_id| before.borrow_mut().push("before"))
+///             .destroy(move |_id| destroy.borrow_mut().push("destroy"));
+///         create_hook(callbacks).enable();
+///         set_immediate(|| ());
+///     });
+///     assert_eq!(*log.borrow(), ["Immediate", "before", "destroy"]);
+/// }
 /// ```
 #[must_use]
 pub fn create_hook(callbacks: Callbacks) -> AsyncHook {

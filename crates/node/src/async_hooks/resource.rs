@@ -15,14 +15,16 @@ use super::{Capture, Work};
 ///
 /// ```
 /// use phaseloop_node::async_hooks::{AsyncLocalStorage, AsyncResource};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     let request = AsyncLocalStorage::new();
-///     let query = request.run(7, || AsyncResource::new("Query"));
-///     let seen = query.run_in_async_scope(|| *request.get_store().unwrap());
-///     assert_eq!(seen, 7);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let request = AsyncLocalStorage::new();
+///         let query = request.run(7, || AsyncResource::new("Query"));
+///         let seen = query.run_in_async_scope(|| *request.get_store().unwrap());
+///         assert_eq!(seen, 7);
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct AsyncResource(Rc<Capture>);
@@ -106,17 +108,19 @@ impl AsyncResource {
     /// ```
     /// use phaseloop_node::async_hooks::{AsyncLocalStorage, AsyncResource};
     /// use phaseloop_node::events::{Event, EventEmitter};
-    /// use phaseloop_node::run;
+    /// use phaseloop_node::{Exit, run};
     ///
     /// const DONE: Event<()> = Event::new("done");
     ///
-    /// run(async {
-    ///     let (request, emitter) = (AsyncLocalStorage::new(), EventEmitter::new());
-    ///     let seen = request.clone();
-    ///     let listener = move |_: &()| assert_eq!(*seen.get_store().unwrap(), 7);
-    ///     request.run(7, || emitter.on(DONE, AsyncResource::bind_listener(listener)));
-    ///     request.run(8, || emitter.emit(DONE, ()));
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let (request, emitter) = (AsyncLocalStorage::new(), EventEmitter::new());
+    ///         let seen = request.clone();
+    ///         let listener = move |_: &()| assert_eq!(*seen.get_store().unwrap(), 7);
+    ///         request.run(7, || emitter.on(DONE, AsyncResource::bind_listener(listener)));
+    ///         request.run(8, || emitter.emit(DONE, ()));
+    ///     })
+    /// }
     /// ```
     pub fn bind_listener<A: ?Sized>(f: impl Fn(&A)) -> impl Fn(&A) {
         let this = Self::of_now();

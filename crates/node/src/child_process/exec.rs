@@ -25,15 +25,17 @@ use phaseloop::signal::SignalKind;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{child_process::{ExecOptions, exec_with}, run};
+/// use phaseloop_node::{Exit, child_process::{ExecOptions, exec_with}, run};
 ///
-/// run(async {
-///     let options = ExecOptions { cwd: Some("/".into()), ..Default::default() };
-///     exec_with("pwd", options, |error, stdout, _stderr| {
-///         assert!(error.is_none());
-///         assert_eq!(stdout, "/\n");
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = ExecOptions { cwd: Some("/".into()), ..Default::default() };
+///         exec_with("pwd", options, |error, stdout, _stderr| {
+///             assert!(error.is_none());
+///             assert_eq!(stdout, "/\n");
+///         });
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct ExecOptions {
@@ -87,14 +89,16 @@ impl Default for ExecOptions {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{child_process::exec, run};
+/// use phaseloop_node::{Exit, child_process::exec, run};
 ///
-/// run(async {
-///     exec("echo no >&2; exit 3", |error, _, _| {
-///         let error = error.unwrap();
-///         assert_eq!((error.exit_code(), error.stderr()), (Some(3), "no\n"));
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         exec("echo no >&2; exit 3", |error, _, _| {
+///             let error = error.unwrap();
+///             assert_eq!((error.exit_code(), error.stderr()), (Some(3), "no\n"));
+///         });
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct ExecError {
@@ -192,12 +196,14 @@ impl std::error::Error for ExecError {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{child_process::{ExecOptions, promises}, run};
+/// use phaseloop_node::{Exit, child_process::{ExecOptions, promises}, run};
 ///
-/// run(async {
-///     let output = promises::exec("echo hello", ExecOptions::default()).await.unwrap();
-///     assert_eq!((&*output.stdout, &*output.stderr), ("hello\n", ""));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let output = promises::exec("echo hello", ExecOptions::default()).await.unwrap();
+///         assert_eq!((&*output.stdout, &*output.stderr), ("hello\n", ""));
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecOutput {
@@ -221,16 +227,18 @@ pub struct ExecOutput {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{child_process::exec, run};
+/// use phaseloop_node::{Exit, child_process::exec, run};
 ///
-/// run(async {
-///     exec("echo hello; exit 3", |error, stdout, _stderr| {
-///         let error = error.unwrap();
-///         assert_eq!(stdout, "hello\n");
-///         assert_eq!(error.message(), "Command failed: echo hello; exit 3\n");
-///         assert_eq!((error.exit_code(), error.cmd()), (Some(3), "echo hello; exit 3"));
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         exec("echo hello; exit 3", |error, stdout, _stderr| {
+///             let error = error.unwrap();
+///             assert_eq!(stdout, "hello\n");
+///             assert_eq!(error.message(), "Command failed: echo hello; exit 3\n");
+///             assert_eq!((error.exit_code(), error.cmd()), (Some(3), "echo hello; exit 3"));
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn exec(

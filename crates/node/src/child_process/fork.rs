@@ -28,17 +28,19 @@ const CHANNEL: i32 = 3;
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{Emitter, child_process::{MESSAGE, fork}, run};
+/// use phaseloop_node::{Emitter, Exit, child_process::{MESSAGE, fork}, run};
 ///
-/// run(async {
-///     let child = fork("node", ["-e", "process.on('message', (m) => process.send(m + '!'))"]);
-///     let this = child.clone();
-///     child.on(MESSAGE, move |message| {
-///         assert_eq!(message.to_text_value().as_deref(), Some("hello!"));
-///         this.disconnect();
-///     });
-///     child.send("hello");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let child = fork("node", ["-e", "process.on('message', (m) => process.send(m + '!'))"]);
+///         let this = child.clone();
+///         child.on(MESSAGE, move |message| {
+///             assert_eq!(message.to_text_value().as_deref(), Some("hello!"));
+///             this.disconnect();
+///         });
+///         child.send("hello");
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn fork(program: impl AsRef<OsStr>, arguments: impl Arguments) -> ChildProcess {

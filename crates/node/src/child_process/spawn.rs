@@ -24,8 +24,10 @@ use phaseloop::signal::SignalKind;
 /// ```
 /// use phaseloop_node::child_process::{SpawnOptions, Stdio};
 ///
-/// let quiet = SpawnOptions { stdio: vec![Stdio::Ignore; 3], ..Default::default() };
-/// assert!(!quiet.detached);
+/// fn main() {
+///     let quiet = SpawnOptions { stdio: vec![Stdio::Ignore; 3], ..Default::default() };
+///     assert!(!quiet.detached);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct SpawnOptions {
@@ -81,7 +83,9 @@ impl Default for SpawnOptions {
 /// ```
 /// use phaseloop_node::child_process::Shell;
 ///
-/// assert_eq!(Shell::from("/bin/bash"), Shell::Program("/bin/bash".into()));
+/// fn main() {
+///     assert_eq!(Shell::from("/bin/bash"), Shell::Program("/bin/bash".into()));
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shell {
@@ -112,14 +116,16 @@ impl Shell {
 ///
 /// ```
 /// use phaseloop_node::child_process::{SpawnOptions, Stdio, spawn_with};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     let stdio = vec![Stdio::Ignore, Stdio::Pipe, Stdio::Inherit];
-///     let child = spawn_with("echo", ["hello"], SpawnOptions { stdio, ..Default::default() });
-///     assert!(child.stdin().is_none() && child.stderr().is_none());
-///     child.stdout().unwrap().on_data(|bytes| assert_eq!(bytes, b"hello\n"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let stdio = vec![Stdio::Ignore, Stdio::Pipe, Stdio::Inherit];
+///         let child = spawn_with("echo", ["hello"], SpawnOptions { stdio, ..Default::default() });
+///         assert!(child.stdin().is_none() && child.stderr().is_none());
+///         child.stdout().unwrap().on_data(|bytes| assert_eq!(bytes, b"hello\n"));
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -186,18 +192,20 @@ impl Stdio {
 ///
 /// ```
 /// use phaseloop_node::child_process::{CLOSE, SpawnOptions, spawn_with};
-/// use phaseloop_node::{Emitter, run};
+/// use phaseloop_node::{Emitter, Exit, run};
 /// use phaseloop::signal::SignalKind;
 ///
-/// run(async {
-///     let options = SpawnOptions {
-///         cwd: Some("/".into()),
-///         timeout: Some(50.into()),
-///         ..Default::default()
-///     };
-///     let child = spawn_with("sleep", ["60"], options);
-///     child.on(CLOSE, |exit| assert_eq!(exit.signal, Some(SignalKind::TERM)));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = SpawnOptions {
+///             cwd: Some("/".into()),
+///             timeout: Some(50.into()),
+///             ..Default::default()
+///         };
+///         let child = spawn_with("sleep", ["60"], options);
+///         child.on(CLOSE, |exit| assert_eq!(exit.signal, Some(SignalKind::TERM)));
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn spawn_with(

@@ -19,13 +19,15 @@ use phaseloop::net::{UdpOptions, UdpSocket};
 ///
 /// ```
 /// use phaseloop_node::dgram::{Socket, SocketOptions};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     let options = SocketOptions { reuse_addr: true, ..SocketOptions::default() };
-///     let socket = Socket::with_options(options);
-///     socket.close();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = SocketOptions { reuse_addr: true, ..SocketOptions::default() };
+///         let socket = Socket::with_options(options);
+///         socket.close();
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SocketOptions {
@@ -78,7 +80,9 @@ impl SocketOptions {
 /// use std::net::Ipv4Addr;
 /// use phaseloop_node::dgram::Interface;
 ///
-/// assert_eq!(Interface::from(Ipv4Addr::LOCALHOST), Interface::V4(Ipv4Addr::LOCALHOST));
+/// fn main() {
+///     assert_eq!(Interface::from(Ipv4Addr::LOCALHOST), Interface::V4(Ipv4Addr::LOCALHOST));
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -106,18 +106,20 @@ impl Stage {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{diagnostics_channel::{Stage, tracing_channel}, run};
+/// use phaseloop_node::{Exit, diagnostics_channel::{Stage, tracing_channel}, run};
 ///
-/// run(async {
-///     let queries = tracing_channel::<String>("my-database:query");
-///     queries.subscribe(|stage, traced| {
-///         if stage == Stage::End {
-///             println!("{}: {:?} rows", traced.context(), traced.result::<usize>());
-///         }
-///     });
-///     let rows = queries.trace_sync(|| 3_usize, "select 1".to_owned());
-///     assert_eq!(rows, 3);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let queries = tracing_channel::<String>("my-database:query");
+///         queries.subscribe(|stage, traced| {
+///             if stage == Stage::End {
+///                 println!("{}: {:?} rows", traced.context(), traced.result::<usize>());
+///             }
+///         });
+///         let rows = queries.trace_sync(|| 3_usize, "select 1".to_owned());
+///         assert_eq!(rows, 3);
+///     })
+/// }
 /// ```
 pub struct TracingChannel<C: 'static> {
     channels: Rc<[Channel<Traced<C>>; 5]>,
@@ -243,17 +245,19 @@ impl<C: 'static> TracingChannel<C> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{diagnostics_channel::tracing_channel, fs, run};
+    /// use phaseloop_node::{Exit, diagnostics_channel::tracing_channel, fs, run};
     ///
-    /// run(async {
-    ///     let reads = tracing_channel("reads");
-    ///     reads.subscribe(|stage, traced| println!("{stage:?} of {}", traced.context()));
-    ///     reads.trace_callback(
-    ///         |done| fs::read_file("Cargo.toml", done),
-    ///         "Cargo.toml",
-    ///         |bytes: Result<Vec<u8>, _>| assert!(!bytes.unwrap().is_empty()),
-    ///     );
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let reads = tracing_channel("reads");
+    ///         reads.subscribe(|stage, traced| println!("{stage:?} of {}", traced.context()));
+    ///         reads.trace_callback(
+    ///             |done| fs::read_file("Cargo.toml", done),
+    ///             "Cargo.toml",
+    ///             |bytes: Result<Vec<u8>, _>| assert!(!bytes.unwrap().is_empty()),
+    ///         );
+    ///     })
+    /// }
     /// ```
     pub fn trace_callback<T: Clone + 'static, R>(
         &self,

@@ -38,12 +38,13 @@ use phaseloop::extension::{WaitNote, note_wait};
 ///
 /// const READY: Event<u32> = Event::new("ready");
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let emitter = EventEmitter::new();
 ///     let ready = once(&emitter, READY);
 ///     phaseloop::set_immediate(move || assert!(emitter.emit(READY, &7)));
 ///     assert_eq!(ready.await.unwrap(), 7);
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn once<A>(emitter: &(impl Emitter + ?Sized), event: Event<A>) -> Once<A>
@@ -88,13 +89,14 @@ where
 ///
 /// const READY: Event<u32> = Event::new("ready");
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (emitter, controller) = (EventEmitter::new(), AbortController::new());
 ///     let ready = once_with_signal(&emitter, READY, &controller.signal());
 ///     controller.abort();
 ///     assert_eq!(ready.await.unwrap_err().name(), "AbortError");
 ///     assert_eq!(emitter.listener_count(READY), 0);
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn once_with_signal<A>(
@@ -221,12 +223,13 @@ impl<T> State<T> {
 ///
 /// const READY: Event<u32> = Event::new("ready");
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let emitter = EventEmitter::new();
 ///     let ready = once(&emitter, READY);
 ///     emitter.emit(READY, 7);
 ///     assert_eq!(ready.await.unwrap(), 7);
-/// });
+/// }
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Once<A>

@@ -34,10 +34,12 @@ use phaseloop::task::next_tick;
 ///     }
 /// }
 ///
-/// let door = Door::default();
-/// door.once(OPEN, |name| println!("{name} was the first"));
-/// door.emit(OPEN, "Ada");
-/// assert_eq!(door.listener_count(OPEN), 0);
+/// fn main() {
+///     let door = Door::default();
+///     door.once(OPEN, |name| println!("{name} was the first"));
+///     door.emit(OPEN, "Ada");
+///     assert_eq!(door.listener_count(OPEN), 0);
+/// }
 /// ```
 pub trait Emitter {
     /// Returns the emitter.
@@ -93,15 +95,17 @@ pub trait Emitter {
     /// const STEP: Event<u32> = Event::new("step");
     /// const END: Event<()> = Event::new("end");
     ///
-    /// let emitter = EventEmitter::new();
-    /// emitter.on_this(STEP, |this, n| {
-    ///     if *n == 2 {
-    ///         this.stop_listening();
-    ///         this.emit(END, ());
-    ///     }
-    /// });
-    /// assert!(emitter.emit(STEP, 1) && emitter.emit(STEP, 2));
-    /// assert!(!emitter.emit(STEP, 3), "it has taken itself off");
+    /// fn main() {
+    ///     let emitter = EventEmitter::new();
+    ///     emitter.on_this(STEP, |this, n| {
+    ///         if *n == 2 {
+    ///             this.stop_listening();
+    ///             this.emit(END, ());
+    ///         }
+    ///     });
+    ///     assert!(emitter.emit(STEP, 1) && emitter.emit(STEP, 2));
+    ///     assert!(!emitter.emit(STEP, 3), "it has taken itself off");
+    /// }
     /// ```
     fn on_this<A: ?Sized + 'static, N: EventName<A>>(
         &self,
@@ -146,21 +150,23 @@ pub trait Emitter {
     ///
     /// ```
     /// use phaseloop_node::events::{Emitter, Event, EventEmitter};
-    /// use phaseloop_node::{run, sleep};
+    /// use phaseloop_node::{Exit, run, sleep};
     ///
     /// const SAVE: Event<String> = Event::new("save");
     ///
-    /// run(async {
-    ///     let emitter = EventEmitter::new();
-    ///     emitter.on_async(SAVE, |name| {
-    ///         let name = name.clone();
-    ///         async move {
-    ///             sleep(1).await.unwrap();
-    ///             println!("saved {name}");
-    ///         }
-    ///     });
-    ///     emitter.emit(SAVE, "notes".to_owned());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let emitter = EventEmitter::new();
+    ///         emitter.on_async(SAVE, |name| {
+    ///             let name = name.clone();
+    ///             async move {
+    ///                 sleep(1).await.unwrap();
+    ///                 println!("saved {name}");
+    ///             }
+    ///         });
+    ///         emitter.emit(SAVE, "notes".to_owned());
+    ///     })
+    /// }
     /// ```
     // N152.
     fn on_async<A: ?Sized + 'static, N: EventName<A>, F>(
@@ -263,11 +269,13 @@ impl<T: Emitter + ?Sized> Emitter for Rc<T> {
 ///     }
 /// }
 ///
-/// let door = Rc::new(Door::default());
-/// door.on_this(OPEN, |door, ()| door.opened.set(door.opened.get() + 1));
-/// door.emit(OPEN, ());
-/// assert_eq!(door.opened.get(), 1);
-/// assert_eq!(Rc::strong_count(&door), 1, "the listener does not hold it");
+/// fn main() {
+///     let door = Rc::new(Door::default());
+///     door.on_this(OPEN, |door, ()| door.opened.set(door.opened.get() + 1));
+///     door.emit(OPEN, ());
+///     assert_eq!(door.opened.get(), 1);
+///     assert_eq!(Rc::strong_count(&door), 1, "the listener does not hold it");
+/// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a listener cannot have a weak reference to `{Self}`",
@@ -316,12 +324,14 @@ impl<T: ?Sized + 'static> WeakThis for Rc<T> {
 ///     }
 /// }
 ///
-/// phaseloop_node::weak_this!(Door { emitter; opened });
+/// fn main() {
+///     phaseloop_node::weak_this!(Door { emitter; opened });
 ///
-/// let door = Door::default();
-/// door.on_this(OPEN, |door, ()| door.opened.set(door.opened.get() + 1));
-/// door.emit(OPEN, ());
-/// assert_eq!(door.opened.get(), 1);
+///     let door = Door::default();
+///     door.on_this(OPEN, |door, ()| door.opened.set(door.opened.get() + 1));
+///     door.emit(OPEN, ());
+///     assert_eq!(door.opened.get(), 1);
+/// }
 /// ```
 #[macro_export]
 macro_rules! weak_this {
@@ -352,12 +362,14 @@ macro_rules! weak_this {
 ///
 /// const DATA: Event<u32> = Event::new("data");
 ///
-/// let emitter = EventEmitter::new();
-/// emitter.on_this(DATA, |this, _| {
-///     assert!(this.stop_listening());
-/// });
-/// emitter.emit(DATA, 1);
-/// assert_eq!(emitter.listener_count(DATA), 0);
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     emitter.on_this(DATA, |this, _| {
+///         assert!(this.stop_listening());
+///     });
+///     emitter.emit(DATA, 1);
+///     assert_eq!(emitter.listener_count(DATA), 0);
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Listening<E> {

@@ -24,9 +24,11 @@ use crate::reason::Reason;
 ///
 /// const MOVED: Event<(i32, i32)> = Event::new("moved");
 ///
-/// let emitter = EventEmitter::new();
-/// emitter.on(MOVED, |(x, y)| assert_eq!((*x, *y), (3, 4)));
-/// assert!(emitter.emit(MOVED, (3, 4)));
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     emitter.on(MOVED, |(x, y)| assert_eq!((*x, *y), (3, 4)));
+///     assert!(emitter.emit(MOVED, (3, 4)));
+/// }
 /// ```
 pub struct Event<A: ?Sized> {
     pub(super) name: &'static str,
@@ -120,13 +122,15 @@ pub(super) fn key_of<A: ?Sized + 'static>(event: &impl EventName<A>) -> Key<'_> 
 /// ```
 /// use phaseloop_node::events::EventEmitter;
 ///
-/// let emitter = EventEmitter::new();
-/// for room in ["kitchen", "hall"] {
-///     let topic = format!("light/{room}");
-///     emitter.on(topic, move |is_on: &bool| println!("{room}: {is_on}"));
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     for room in ["kitchen", "hall"] {
+///         let topic = format!("light/{room}");
+///         emitter.on(topic, move |is_on: &bool| println!("{room}: {is_on}"));
+///     }
+///     assert!(emitter.emit::<bool, _>("light/hall", true));
+///     assert!(!emitter.emit::<bool, _>("light/cellar", true));
 /// }
-/// assert!(emitter.emit::<bool, _>("light/hall", true));
-/// assert!(!emitter.emit::<bool, _>("light/cellar", true));
 /// ```
 pub trait EventName<A: ?Sized + 'static> {
     /// Returns the name.
@@ -301,10 +305,12 @@ impl Key<'_> {
 ///
 /// const DATA: Event<u32> = Event::new("data");
 ///
-/// let emitter = EventEmitter::new();
-/// let id = emitter.on(DATA, |n| println!("{n}"));
-/// assert!(emitter.off(id));
-/// assert!(!emitter.off(id));
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     let id = emitter.on(DATA, |n| println!("{n}"));
+///     assert!(emitter.off(id));
+///     assert!(!emitter.off(id));
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerId {

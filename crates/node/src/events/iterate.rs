@@ -41,13 +41,14 @@ use phaseloop::extension::{WaitNote, note_wait};
 ///
 /// const DATA: Event<u32> = Event::new("data");
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let emitter = EventEmitter::new();
 ///     let events = on(&emitter, DATA);
 ///     (1..=3).for_each(|n| assert!(emitter.emit(DATA, &n)));
 ///     let seen: Vec<u32> = events.take(3).map(Result::unwrap).collect().await;
 ///     assert_eq!(seen, [1, 2, 3]);
-/// });
+/// }
 /// ```
 // H120.
 #[track_caller]
@@ -82,14 +83,15 @@ where
 ///
 /// const DATA: Event<u32> = Event::new("data");
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let (emitter, controller) = (EventEmitter::new(), AbortController::new());
 ///     let mut events = on_with_signal(&emitter, DATA, &controller.signal());
 ///     controller.abort();
 ///     assert_eq!(emitter.listener_count(DATA), 0);
 ///     assert_eq!(events.next().await.unwrap().unwrap_err().name(), "AbortError");
 ///     assert!(events.next().await.is_none());
-/// });
+/// }
 /// ```
 #[track_caller]
 pub fn on_with_signal<A>(
@@ -132,12 +134,13 @@ where
 ///
 /// const DATA: Event<u32> = Event::new("data");
 ///
-/// phaseloop::block_on(async {
+/// #[phaseloop::main]
+/// async fn main() {
 ///     let emitter = EventEmitter::new();
 ///     let mut events = on(&emitter, DATA);
 ///     emitter.emit(DATA, 7);
 ///     assert_eq!(events.next().await.unwrap().unwrap(), 7);
-/// });
+/// }
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Events<A>
@@ -168,13 +171,14 @@ where
     /// const DATA: Event<u32> = Event::new("data");
     /// const END: Event<()> = Event::new("end");
     ///
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() {
     ///     let emitter = EventEmitter::new();
     ///     let events = on(&emitter, DATA).until(END);
     ///     emitter.emit(DATA, 7);
     ///     emitter.emit(END, ());
     ///     assert_eq!(events.map(Result::unwrap).collect::<Vec<_>>().await, [7]);
-    /// });
+    /// }
     /// ```
     pub fn until<B: ?Sized + 'static>(self, event: Event<B>) -> Self {
         if !self.queue.closed.get() {

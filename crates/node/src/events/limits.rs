@@ -43,17 +43,19 @@ impl EventEmitter {
     ///
     /// ```
     /// use phaseloop_node::events::{ERROR, Emitter, Event, EventEmitter};
-    /// use phaseloop_node::run;
+    /// use phaseloop_node::{Exit, run};
     ///
     /// const WORK: Event<u32> = Event::new("work");
     ///
-    /// run(async {
-    ///     let emitter = EventEmitter::new();
-    ///     emitter.capture_rejections(true);
-    ///     emitter.on(ERROR, |error| assert_eq!(error.to_string(), "no work"));
-    ///     emitter.on_async(WORK, |_| async { Err::<(), _>("no work") });
-    ///     emitter.emit(WORK, 1);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let emitter = EventEmitter::new();
+    ///         emitter.capture_rejections(true);
+    ///         emitter.on(ERROR, |error| assert_eq!(error.to_string(), "no work"));
+    ///         emitter.on_async(WORK, |_| async { Err::<(), _>("no work") });
+    ///         emitter.emit(WORK, 1);
+    ///     })
+    /// }
     /// ```
     // N152.
     pub fn capture_rejections(&self, captures: bool) {

@@ -14,17 +14,19 @@ use crate::async_hooks::AsyncResource;
 /// ```
 /// use phaseloop_node::async_hooks::AsyncLocalStorage;
 /// use phaseloop_node::events::{Event, EventEmitterAsyncResource};
-/// use phaseloop_node::{Emitter, run};
+/// use phaseloop_node::{Emitter, Exit, run};
 ///
 /// const DONE: Event<()> = Event::new("done");
 ///
-/// run(async {
-///     let request = AsyncLocalStorage::new();
-///     let query = request.run(7, || EventEmitterAsyncResource::new("Query"));
-///     let seen = request.clone();
-///     query.on(DONE, move |()| assert_eq!(*seen.get_store().unwrap(), 7));
-///     request.run(8, || query.emit(DONE, ()));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let request = AsyncLocalStorage::new();
+///         let query = request.run(7, || EventEmitterAsyncResource::new("Query"));
+///         let seen = request.clone();
+///         query.on(DONE, move |()| assert_eq!(*seen.get_store().unwrap(), 7));
+///         request.run(8, || query.emit(DONE, ()));
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct EventEmitterAsyncResource {

@@ -13,9 +13,11 @@ use crate::reason::Reason;
 /// ```
 /// use phaseloop_node::{Error, events::{ERROR, EventEmitter}};
 ///
-/// let emitter = EventEmitter::new();
-/// let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
-/// assert_eq!(unheard.message(), "too late");
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     let unheard = emitter.try_emit(ERROR, Error::new("too late")).unwrap_err();
+///     assert_eq!(unheard.message(), "too late");
+/// }
 /// ```
 #[derive(Clone)]
 pub struct UnheardError {

@@ -21,10 +21,12 @@ impl EventEmitter {
     ///
     /// const DATA: Event<u32> = Event::new("data");
     ///
-    /// let emitter = EventEmitter::new();
-    /// emitter.on(DATA, |n| println!("{n}"));
-    /// for listener in emitter.listeners(DATA) {
-    ///     listener(&7);
+    /// fn main() {
+    ///     let emitter = EventEmitter::new();
+    ///     emitter.on(DATA, |n| println!("{n}"));
+    ///     for listener in emitter.listeners(DATA) {
+    ///         listener(&7);
+    ///     }
     /// }
     /// ```
     // N151.

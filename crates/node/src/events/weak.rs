@@ -15,14 +15,16 @@ use super::{EventEmitter, Inner};
 /// const PING: Event<u32> = Event::new("ping");
 /// const PONG: Event<u32> = Event::new("pong");
 ///
-/// let emitter = EventEmitter::new();
-/// let weak = emitter.downgrade();
-/// emitter.on(PING, move |n| {
-///     if let Some(emitter) = weak.upgrade() {
-///         emitter.emit(PONG, n);
-///     }
-/// });
-/// assert!(emitter.emit(PING, 1));
+/// fn main() {
+///     let emitter = EventEmitter::new();
+///     let weak = emitter.downgrade();
+///     emitter.on(PING, move |n| {
+///         if let Some(emitter) = weak.upgrade() {
+///             emitter.emit(PONG, n);
+///         }
+///     });
+///     assert!(emitter.emit(PING, 1));
+/// }
 /// ```
 #[derive(Clone)]
 pub struct WeakEmitter {

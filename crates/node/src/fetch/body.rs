@@ -11,9 +11,11 @@ use crate::stream::Readable;
 /// ```
 /// use phaseloop_node::fetch::{Body, fetch};
 ///
-/// let form = fetch("http://127.0.0.1/").method("POST").body(Body::form([("x", "1 2")]));
-/// let bytes = fetch("http://127.0.0.1/").method("PUT").body(vec![1, 2, 3]);
-/// # let _ = (form, bytes);
+/// fn main() {
+///     let form = fetch("http://127.0.0.1/").method("POST").body(Body::form([("x", "1 2")]));
+///     let bytes = fetch("http://127.0.0.1/").method("PUT").body(vec![1, 2, 3]);
+///     drop((form, bytes)); // requests that are not sent have no effect
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Body {

@@ -12,21 +12,24 @@ use crate::http::{Names, is_token, validate_header_value};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fetch, http, run};
+/// use phaseloop_node::{Exit, fetch, http, run};
 ///
-/// run(async {
-///     let server = http::create_server(|_, response| {
-///         response.set_header("X-Many", ["1", "2"]);
-///         response.set_header("Set-Cookie", ["a=1", "b=2"]);
-///         response.end(());
-///     });
-///     server.listen(("127.0.0.1", 0));
-///     let response = fetch(format!("http://{}", server.address().unwrap())).send().await.unwrap();
-///     let headers = response.headers();
-///     assert_eq!(headers.get("x-many").as_deref(), Some("1, 2"));
-///     assert_eq!(headers.get_set_cookie(), ["a=1", "b=2"]);
-///     server.close();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|_, response| {
+///             response.set_header("X-Many", ["1", "2"]);
+///             response.set_header("Set-Cookie", ["a=1", "b=2"]);
+///             response.end(());
+///         });
+///         server.listen(("127.0.0.1", 0));
+///         let url = format!("http://{}", server.address().unwrap());
+///         let response = fetch(url).send().await.unwrap();
+///         let headers = response.headers();
+///         assert_eq!(headers.get("x-many").as_deref(), Some("1, 2"));
+///         assert_eq!(headers.get_set_cookie(), ["a=1", "b=2"]);
+///         server.close();
+///     })
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct Headers {

@@ -56,20 +56,23 @@ impl Head {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fetch, http, run};
+/// use phaseloop_node::{Exit, fetch, http, run};
 ///
-/// run(async {
-///     let server = http::create_server(|_, response| {
-///         response.set_status(404);
-///         response.end("no");
-///     });
-///     server.listen(("127.0.0.1", 0));
-///     let response = fetch(format!("http://{}", server.address().unwrap())).send().await.unwrap();
-///     assert_eq!((response.status(), response.status_text()), (404, "Not Found"));
-///     assert_eq!(response.text().await.unwrap(), "no");
-///     assert!(response.body_used());
-///     server.close();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|_, response| {
+///             response.set_status(404);
+///             response.end("no");
+///         });
+///         server.listen(("127.0.0.1", 0));
+///         let url = format!("http://{}", server.address().unwrap());
+///         let response = fetch(url).send().await.unwrap();
+///         assert_eq!((response.status(), response.status_text()), (404, "Not Found"));
+///         assert_eq!(response.text().await.unwrap(), "no");
+///         assert!(response.body_used());
+///         server.close();
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Response {
@@ -174,16 +177,18 @@ impl Response {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{fetch, http, run};
+    /// use phaseloop_node::{Exit, fetch, http, run};
     ///
-    /// run(async {
-    ///     let server = http::create_server(|_, response| response.end("[1, 2]"));
-    ///     server.listen(("127.0.0.1", 0));
-    ///     let url = format!("http://{}", server.address().unwrap());
-    ///     let response = fetch(&url).send().await.unwrap();
-    ///     assert_eq!(response.json::<Vec<u8>>().await.unwrap(), [1, 2]);
-    ///     server.close();
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = http::create_server(|_, response| response.end("[1, 2]"));
+    ///         server.listen(("127.0.0.1", 0));
+    ///         let url = format!("http://{}", server.address().unwrap());
+    ///         let response = fetch(&url).send().await.unwrap();
+    ///         assert_eq!(response.json::<Vec<u8>>().await.unwrap(), [1, 2]);
+    ///         server.close();
+    ///     })
+    /// }
     /// ```
     #[cfg(feature = "json")]
     #[must_use]

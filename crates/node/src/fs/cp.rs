@@ -18,16 +18,18 @@ type Filter = Rc<dyn Fn(&Path, &Path) -> bool>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let to = std::env::temp_dir().join(format!("phaseloop-cp-{}", std::process::id()));
-///     let options = fs::CpOptions { recursive: true, ..Default::default() };
-///     fs::promises::cp_with("src", &to, options).await.unwrap();
-///     assert!(fs::promises::stat(to.join("lib.rs")).await.unwrap().is_file());
-///     let options = fs::RmOptions { recursive: true, ..Default::default() };
-///     fs::promises::rm(&to, options).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let to = std::env::temp_dir().join(format!("phaseloop-cp-{}", std::process::id()));
+///         let options = fs::CpOptions { recursive: true, ..Default::default() };
+///         fs::promises::cp_with("src", &to, options).await.unwrap();
+///         assert!(fs::promises::stat(to.join("lib.rs")).await.unwrap().is_file());
+///         let options = fs::RmOptions { recursive: true, ..Default::default() };
+///         fs::promises::rm(&to, options).await.unwrap();
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct CpOptions {

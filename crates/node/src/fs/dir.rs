@@ -29,14 +29,16 @@ use phaseloop::{OsError, os_error};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let options = fs::ReaddirOptions { recursive: false };
-///     for entry in fs::promises::readdir_with("src", options).await.unwrap() {
-///         println!("{} is a directory: {}", entry.path().display(), entry.is_directory());
-///     }
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = fs::ReaddirOptions { recursive: false };
+///         for entry in fs::promises::readdir_with("src", options).await.unwrap() {
+///             println!("{} is a directory: {}", entry.path().display(), entry.is_directory());
+///         }
+///     })
+/// }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dirent {
@@ -230,15 +232,17 @@ pub(super) async fn open(path: PathBuf) -> io::Result<Dir> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let dir = fs::promises::opendir("src").await.unwrap();
-///     while let Some(entry) = dir.read().await.unwrap() {
-///         println!("{}", entry.name().to_string_lossy());
-///     }
-///     dir.close().await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let dir = fs::promises::opendir("src").await.unwrap();
+///         while let Some(entry) = dir.read().await.unwrap() {
+///             println!("{}", entry.name().to_string_lossy());
+///         }
+///         dir.close().await.unwrap();
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Dir {

@@ -22,8 +22,10 @@ use phaseloop::extension::files;
 /// ```
 /// use phaseloop_node::fs::Flags;
 ///
-/// assert_eq!(Flags::from("wx"), "xw".parse().unwrap());
-/// assert_eq!("z".parse::<Flags>().unwrap_err().code(), Some("ERR_INVALID_ARG_VALUE"));
+/// fn main() {
+///     assert_eq!(Flags::from("wx"), "xw".parse().unwrap());
+///     assert_eq!("z".parse::<Flags>().unwrap_err().code(), Some("ERR_INVALID_ARG_VALUE"));
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags {

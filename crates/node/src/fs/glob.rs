@@ -22,8 +22,10 @@ type Exclude = Rc<dyn Fn(&Path) -> bool>;
 /// ```
 /// use phaseloop_node::fs::GlobOptions;
 ///
-/// let sources = GlobOptions::default().cwd("src").exclude(|path| path.ends_with("tests"));
-/// # drop(sources);
+/// fn main() {
+///     let sources = GlobOptions::default().cwd("src").exclude(|path| path.ends_with("tests"));
+///     println!("{sources:?}");
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct GlobOptions {

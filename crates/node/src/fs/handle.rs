@@ -33,13 +33,15 @@ use crate::stream::{Readable, Writable};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let file = fs::promises::open("Cargo.toml", "r").await.unwrap();
-///     assert_eq!(file.read(7, Some(1)).await.unwrap(), b"package");
-///     file.close().await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let file = fs::promises::open("Cargo.toml", "r").await.unwrap();
+///         assert_eq!(file.read(7, Some(1)).await.unwrap(), b"package");
+///         file.close().await.unwrap();
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct FileHandle {
@@ -199,13 +201,15 @@ impl FileHandle {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{fs, run};
+    /// use phaseloop_node::{Exit, fs, run};
     ///
-    /// run(async {
-    ///     let file = fs::promises::open("Cargo.toml", "r").await.unwrap();
-    ///     let options = fs::ReadStreamOptions { start: 1, end: 7, ..Default::default() };
-    ///     file.create_read_stream(options).on_data(|bytes| assert_eq!(bytes, b"package"));
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let file = fs::promises::open("Cargo.toml", "r").await.unwrap();
+    ///         let options = fs::ReadStreamOptions { start: 1, end: 7, ..Default::default() };
+    ///         file.create_read_stream(options).on_data(|bytes| assert_eq!(bytes, b"package"));
+    ///     })
+    /// }
     /// ```
     pub fn create_read_stream(&self, options: ReadStreamOptions) -> Readable<Vec<u8>> {
         streams::reader(streams::Place::Handle(self.clone()), options)
@@ -233,13 +237,15 @@ impl FileHandle {
     ///
     /// ```
     /// use phaseloop::stream::StreamExt;
-    /// use phaseloop_node::{fs, run};
+    /// use phaseloop_node::{Exit, fs, run};
     ///
-    /// run(async {
-    ///     let file = fs::promises::open("Cargo.toml", "r").await.unwrap();
-    ///     let mut lines = file.read_lines().lines();
-    ///     assert_eq!(lines.next().await.unwrap().unwrap(), "[package]");
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let file = fs::promises::open("Cargo.toml", "r").await.unwrap();
+    ///         let mut lines = file.read_lines().lines();
+    ///         assert_eq!(lines.next().await.unwrap().unwrap(), "[package]");
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn read_lines(&self) -> Interface {

@@ -10,14 +10,16 @@ use crate::stream::HIGH_WATER_MARK;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{AbortSignal, fs, run};
+/// use phaseloop_node::{AbortSignal, Exit, fs, run};
 ///
-/// run(async {
-///     let signal = Some(AbortSignal::timeout(5000));
-///     let options = fs::ReadFileOptions { signal, ..fs::ReadFileOptions::default() };
-///     let bytes = fs::promises::read_file_with("Cargo.toml", options).await.unwrap();
-///     assert!(!bytes.is_empty());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let signal = Some(AbortSignal::timeout(5000));
+///         let options = fs::ReadFileOptions { signal, ..fs::ReadFileOptions::default() };
+///         let bytes = fs::promises::read_file_with("Cargo.toml", options).await.unwrap();
+///         assert!(!bytes.is_empty());
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReadFileOptions {
@@ -44,8 +46,10 @@ impl Default for ReadFileOptions {
 /// ```
 /// use phaseloop_node::fs::WriteFileOptions;
 ///
-/// let once = WriteFileOptions { flag: "wx".into(), ..Default::default() };
-/// assert_eq!(once.mode, 0o666);
+/// fn main() {
+///     let once = WriteFileOptions { flag: "wx".into(), ..Default::default() };
+///     assert_eq!(once.mode, 0o666);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct WriteFileOptions {
@@ -90,8 +94,10 @@ impl Default for WriteFileOptions {
 /// ```
 /// use phaseloop_node::fs::ReadStreamOptions;
 ///
-/// let first_kilobyte = ReadStreamOptions { end: 1023, ..ReadStreamOptions::default() };
-/// assert_eq!(first_kilobyte.high_water_mark, 64 * 1024);
+/// fn main() {
+///     let first_kilobyte = ReadStreamOptions { end: 1023, ..ReadStreamOptions::default() };
+///     assert_eq!(first_kilobyte.high_water_mark, 64 * 1024);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReadStreamOptions {
@@ -135,8 +141,10 @@ impl Default for ReadStreamOptions {
 /// ```
 /// use phaseloop_node::fs::WriteStreamOptions;
 ///
-/// let append = WriteStreamOptions { flags: "a".into(), ..WriteStreamOptions::default() };
-/// assert_eq!(append.start, 0);
+/// fn main() {
+///     let append = WriteStreamOptions { flags: "a".into(), ..WriteStreamOptions::default() };
+///     assert_eq!(append.start, 0);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct WriteStreamOptions {
@@ -177,13 +185,15 @@ impl Default for WriteStreamOptions {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let path = std::env::temp_dir().join("phaseloop-mkdir/a/b");
-///     let options = fs::MkdirOptions { recursive: true, ..fs::MkdirOptions::default() };
-///     fs::promises::mkdir_with(&path, options).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let path = std::env::temp_dir().join("phaseloop-mkdir/a/b");
+///         let options = fs::MkdirOptions { recursive: true, ..fs::MkdirOptions::default() };
+///         fs::promises::mkdir_with(&path, options).await.unwrap();
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MkdirOptions {
@@ -208,13 +218,15 @@ impl Default for MkdirOptions {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let path = std::env::temp_dir().join("phaseloop-missing");
-///     let options = fs::RmOptions { force: true, ..fs::RmOptions::default() };
-///     fs::promises::rm(&path, options).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let path = std::env::temp_dir().join("phaseloop-missing");
+///         let options = fs::RmOptions { force: true, ..fs::RmOptions::default() };
+///         fs::promises::rm(&path, options).await.unwrap();
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RmOptions {
@@ -245,13 +257,15 @@ impl Default for RmOptions {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let options = fs::ReaddirOptions { recursive: true };
-///     let entries = fs::promises::readdir_with("src", options).await.unwrap();
-///     assert!(entries.iter().any(|entry| entry.name() == "lib.rs"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = fs::ReaddirOptions { recursive: true };
+///         let entries = fs::promises::readdir_with("src", options).await.unwrap();
+///         assert!(entries.iter().any(|entry| entry.name() == "lib.rs"));
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaddirOptions {

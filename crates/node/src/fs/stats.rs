@@ -13,13 +13,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let stats = fs::promises::stat("Cargo.toml").await.unwrap();
-///     assert!(stats.is_file() && stats.size() > 0);
-///     assert!(stats.mtime_ms() > 0.0);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let stats = fs::promises::stat("Cargo.toml").await.unwrap();
+///         assert!(stats.is_file() && stats.size() > 0);
+///         assert!(stats.mtime_ms() > 0.0);
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Stats {

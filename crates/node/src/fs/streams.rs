@@ -37,13 +37,15 @@ pub const READY: Event<()> = Event::new("ready");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, fs, run, stream::END};
+/// use phaseloop_node::{Emitter, Exit, fs, run, stream::END};
 ///
-/// run(async {
-///     let file = fs::create_read_stream("Cargo.toml");
-///     file.on_data(|bytes| assert!(!bytes.is_empty()));
-///     file.on(END, |()| println!("all of it"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let file = fs::create_read_stream("Cargo.toml");
+///         file.on_data(|bytes| assert!(!bytes.is_empty()));
+///         file.on(END, |()| println!("all of it"));
+///     })
+/// }
 /// ```
 pub fn create_read_stream(path: impl AsRef<Path>) -> Readable<Vec<u8>> {
     create_read_stream_with(path, ReadStreamOptions::default())
@@ -60,13 +62,15 @@ pub fn create_read_stream(path: impl AsRef<Path>) -> Readable<Vec<u8>> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs::{ReadStreamOptions, create_read_stream_with}, run};
+/// use phaseloop_node::{Exit, fs::{ReadStreamOptions, create_read_stream_with}, run};
 ///
-/// run(async {
-///     let options = ReadStreamOptions { start: 1, end: 7, ..Default::default() };
-///     let name = create_read_stream_with("Cargo.toml", options);
-///     name.on_data(|bytes| assert_eq!(bytes, b"package"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = ReadStreamOptions { start: 1, end: 7, ..Default::default() };
+///         let name = create_read_stream_with("Cargo.toml", options);
+///         name.on_data(|bytes| assert_eq!(bytes, b"package"));
+///     })
+/// }
 /// ```
 pub fn create_read_stream_with(
     path: impl AsRef<Path>,
@@ -127,15 +131,17 @@ pub(super) fn reader(place: Place, options: ReadStreamOptions) -> Readable<Vec<u
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run, stream::{Readable, pipeline}};
+/// use phaseloop_node::{Exit, fs, run, stream::{Readable, pipeline}};
 ///
-/// run(async {
-///     let path = std::env::temp_dir().join(format!("phaseloop-doc-{}", std::process::id()));
-///     let lines = Readable::from_iter([b"one\n".to_vec(), b"two\n".to_vec()]);
-///     pipeline(&lines).into(&fs::create_write_stream(&path)).await.unwrap();
-///     assert_eq!(fs::promises::read_file(&path).await.unwrap(), b"one\ntwo\n");
-///     fs::promises::unlink(&path).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let path = std::env::temp_dir().join(format!("phaseloop-doc-{}", std::process::id()));
+///         let lines = Readable::from_iter([b"one\n".to_vec(), b"two\n".to_vec()]);
+///         pipeline(&lines).into(&fs::create_write_stream(&path)).await.unwrap();
+///         assert_eq!(fs::promises::read_file(&path).await.unwrap(), b"one\ntwo\n");
+///         fs::promises::unlink(&path).await.unwrap();
+///     })
+/// }
 /// ```
 pub fn create_write_stream(path: impl AsRef<Path>) -> Writable<Vec<u8>> {
     create_write_stream_with(path, WriteStreamOptions::default())
@@ -152,18 +158,21 @@ pub fn create_write_stream(path: impl AsRef<Path>) -> Writable<Vec<u8>> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs::{self, WriteStreamOptions}, run, stream::finished};
+/// use phaseloop_node::{Exit, fs::{self, WriteStreamOptions}, run, stream::finished};
 ///
-/// run(async {
-///     let path = std::env::temp_dir().join(format!("phaseloop-doc-part-{}", std::process::id()));
-///     fs::promises::write_file(&path, "0123456789").await.unwrap();
-///     let options = WriteStreamOptions { flags: "r+".into(), start: 3, ..Default::default() };
-///     let middle = fs::create_write_stream_with(&path, options);
-///     middle.end("abc");
-///     finished(&middle).await.unwrap();
-///     assert_eq!(fs::promises::read_file(&path).await.unwrap(), b"012abc6789");
-///     fs::promises::unlink(&path).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let name = format!("phaseloop-doc-part-{}", std::process::id());
+///         let path = std::env::temp_dir().join(name);
+///         fs::promises::write_file(&path, "0123456789").await.unwrap();
+///         let options = WriteStreamOptions { flags: "r+".into(), start: 3, ..Default::default() };
+///         let middle = fs::create_write_stream_with(&path, options);
+///         middle.end("abc");
+///         finished(&middle).await.unwrap();
+///         assert_eq!(fs::promises::read_file(&path).await.unwrap(), b"012abc6789");
+///         fs::promises::unlink(&path).await.unwrap();
+///     })
+/// }
 /// ```
 pub fn create_write_stream_with(
     path: impl AsRef<Path>,

@@ -28,11 +28,13 @@ pub const CHANGE: Event<WatchChange> = Event::new("change");
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     fs::watch("src", |change| println!("{} {:?}", change.event_type, change.filename));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         fs::watch("src", |change| println!("{} {:?}", change.event_type, change.filename));
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -50,8 +52,10 @@ pub struct WatchChange {
 /// ```
 /// use phaseloop_node::fs::WatchOptions;
 ///
-/// let all = WatchOptions { recursive: true, ..WatchOptions::default() };
-/// assert!(all.persistent);
+/// fn main() {
+///     let all = WatchOptions { recursive: true, ..WatchOptions::default() };
+///     assert!(all.persistent);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct WatchOptions {
@@ -86,11 +90,13 @@ impl Default for WatchOptions {
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     fs::watch("settings.toml", |change| println!("{}", change.event_type));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         fs::watch("settings.toml", |change| println!("{}", change.event_type));
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn watch(path: impl AsRef<Path>, listener: impl Fn(&WatchChange) + 'static) -> FsWatcher {
@@ -143,26 +149,23 @@ pub fn watch_with(
 ///
 /// # Examples
 ///
-/// ```
-/// # #[cfg(target_os = "linux")]
-/// # fn main() {
-/// use phaseloop_node::{Emitter, fs, run};
+/// ```ignore-windows,ignore-apple,ignore-bsd
+/// use phaseloop_node::{Emitter, Exit, fs, run};
 ///
-/// run(async {
-///     let path = std::env::temp_dir().join(format!("phaseloop-watch-{}", std::process::id()));
-///     fs::promises::mkdir(&path).await.unwrap();
-///     let watcher = fs::watch(&path, |_| ());
-///     watcher.on_this(fs::CHANGE, |watcher, change| {
-///         assert_eq!(change.filename, "new");
-///         watcher.close();
-///     });
-///     fs::promises::write_file(path.join("new"), "text").await.unwrap();
-///     let options = fs::RmOptions { recursive: true, ..Default::default() };
-///     fs::promises::rm(&path, options).await.unwrap();
-/// });
-/// # }
-/// # #[cfg(not(target_os = "linux"))]
-/// # fn main() {}
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let path = std::env::temp_dir().join(format!("phaseloop-watch-{}", std::process::id()));
+///         fs::promises::mkdir(&path).await.unwrap();
+///         let watcher = fs::watch(&path, |_| ());
+///         watcher.on_this(fs::CHANGE, |watcher, change| {
+///             assert_eq!(change.filename, "new");
+///             watcher.close();
+///         });
+///         fs::promises::write_file(path.join("new"), "text").await.unwrap();
+///         let options = fs::RmOptions { recursive: true, ..Default::default() };
+///         fs::promises::rm(&path, options).await.unwrap();
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct FsWatcher {

@@ -32,8 +32,10 @@ const INTERVAL: u32 = 5007;
 /// ```
 /// use phaseloop_node::fs::WatchFileOptions;
 ///
-/// let often = WatchFileOptions { interval: 100.into(), ..WatchFileOptions::default() };
-/// assert!(often.persistent);
+/// fn main() {
+///     let often = WatchFileOptions { interval: 100.into(), ..WatchFileOptions::default() };
+///     assert!(often.persistent);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WatchFileOptions {
@@ -67,13 +69,15 @@ impl Default for WatchFileOptions {
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     fs::watch_file("settings.toml", |now, before| {
-///         println!("{} bytes, before {}", now.size(), before.size());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         fs::watch_file("settings.toml", |now, before| {
+///             println!("{} bytes, before {}", now.size(), before.size());
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn watch_file(
@@ -113,12 +117,14 @@ pub fn watch_file_with(
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     fs::watch_file("Cargo.toml", |_, _| ());
-///     fs::unwatch_file("Cargo.toml");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         fs::watch_file("Cargo.toml", |_, _| ());
+///         fs::unwatch_file("Cargo.toml");
+///     })
+/// }
 /// ```
 pub fn unwatch_file(path: impl AsRef<Path>) {
     let path = absolute(path.as_ref());
@@ -152,12 +158,14 @@ impl StatWatchers {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{fs, run};
+/// use phaseloop_node::{Exit, fs, run};
 ///
-/// run(async {
-///     let watcher = fs::watch_file("Cargo.toml", |_, _| ());
-///     watcher.unref(); // the loop may end
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let watcher = fs::watch_file("Cargo.toml", |_, _| ());
+///         watcher.unref(); // the loop may end
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct StatWatcher {

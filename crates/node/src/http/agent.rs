@@ -51,8 +51,10 @@ const FETCH_TIMEOUT: u32 = 4000;
 /// ```
 /// use phaseloop_node::http::{Agent, Scheduling};
 ///
-/// let agent = Agent::builder().keep_alive(true).scheduling(Scheduling::Fifo).build();
-/// # let _ = agent;
+/// fn main() {
+///     let agent = Agent::builder().keep_alive(true).scheduling(Scheduling::Fifo).build();
+///     println!("{agent:?}");
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
@@ -88,8 +90,10 @@ struct Options {
 /// ```
 /// use phaseloop_node::http::Agent;
 ///
-/// let agent = Agent::builder().keep_alive(true).max_sockets(4).build();
-/// assert_eq!(agent.sockets(), 0);
+/// fn main() {
+///     let agent = Agent::builder().keep_alive(true).max_sockets(4).build();
+///     assert_eq!(agent.sockets(), 0);
+/// }
 /// ```
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build`"]
@@ -180,24 +184,26 @@ impl fmt::Debug for AgentBuilder {
 ///
 /// ```
 /// use phaseloop_node::http::{self, Agent, RequestOptions};
-/// use phaseloop_node::{Emitter, run, stream::END};
+/// use phaseloop_node::{Emitter, Exit, run, stream::END};
 ///
-/// run(async {
-///     let agent = Agent::builder().keep_alive(true).build();
-///     let server = http::create_server(|_, response| response.end("hello"));
-///     server.listen_this(("127.0.0.1", 0), move |server| {
-///         let options = RequestOptions::new(server.address().unwrap()).agent(&agent);
-///         let request = http::get(options);
-///         let (server, agent) = (server.clone(), agent.clone());
-///         request.on_response(move |response| {
-///             response.resume();
-///             response.on(END, move |()| {
-///                 agent.destroy();
-///                 server.close();
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let agent = Agent::builder().keep_alive(true).build();
+///         let server = http::create_server(|_, response| response.end("hello"));
+///         server.listen_this(("127.0.0.1", 0), move |server| {
+///             let options = RequestOptions::new(server.address().unwrap()).agent(&agent);
+///             let request = http::get(options);
+///             let (server, agent) = (server.clone(), agent.clone());
+///             request.on_response(move |response| {
+///                 response.resume();
+///                 response.on(END, move |()| {
+///                     agent.destroy();
+///                     server.close();
+///                 });
 ///             });
 ///         });
-///     });
-/// });
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Agent {
@@ -224,11 +230,13 @@ struct Inner {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{http, run};
+/// use phaseloop_node::{Exit, http, run};
 ///
-/// run(async {
-///     assert_eq!(http::global_agent().free_sockets(), 0);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         assert_eq!(http::global_agent().free_sockets(), 0);
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn global_agent() -> Agent {

@@ -58,20 +58,22 @@ pub const INFORMATION: Event<Information> = Event::new("information");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, Exit, http, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = http::create_server(|_, response| {
-///         response.write_processing();
-///         response.end(());
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let request = http::get(server.address().unwrap());
-///         request.on(http::INFORMATION, |information| assert_eq!(information.status_code, 102));
-///         let server = server.clone();
-///         request.on(CLOSE, move |()| server.close());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|_, response| {
+///             response.write_processing();
+///             response.end(());
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             let request = http::get(server.address().unwrap());
+///             request.on(http::INFORMATION, |early| assert_eq!(early.status_code, 102));
+///             let server = server.clone();
+///             request.on(CLOSE, move |()| server.close());
+///         });
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -107,13 +109,15 @@ pub struct Information {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, events::ERROR, http, run};
+/// use phaseloop_node::{Emitter, Exit, events::ERROR, http, run};
 ///
-/// run(async {
-///     // Nothing listens on port 1.
-///     let request = http::get("127.0.0.1:1");
-///     request.on(ERROR, |error| assert_eq!(error.code(), Some("ECONNREFUSED")));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         // Nothing listens on port 1.
+///         let request = http::get("127.0.0.1:1");
+///         request.on(ERROR, |error| assert_eq!(error.code(), Some("ECONNREFUSED")));
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct ClientRequest {

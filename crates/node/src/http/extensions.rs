@@ -14,11 +14,13 @@ use std::fmt;
 /// #[derive(Debug, PartialEq)]
 /// struct User(&'static str);
 ///
-/// let mut extensions = Extensions::default();
-/// assert_eq!(extensions.insert(User("Ada")), None);
-/// assert_eq!(extensions.get(), Some(&User("Ada")));
-/// assert_eq!(extensions.remove(), Some(User("Ada")));
-/// assert!(extensions.is_empty());
+/// fn main() {
+///     let mut extensions = Extensions::default();
+///     assert_eq!(extensions.insert(User("Ada")), None);
+///     assert_eq!(extensions.get(), Some(&User("Ada")));
+///     assert_eq!(extensions.remove(), Some(User("Ada")));
+///     assert!(extensions.is_empty());
+/// }
 /// ```
 #[derive(Default)]
 pub struct Extensions(HashMap<TypeId, Box<dyn Any>>);

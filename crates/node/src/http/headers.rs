@@ -17,15 +17,17 @@ use super::parser::Head;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{http, run};
+/// use phaseloop_node::{Exit, http, run};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         assert_eq!(request.headers().get("HOST"), Some("127.0.0.1"));
-///         response.end(());
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| {
+///             assert_eq!(request.headers().get("HOST"), Some("127.0.0.1"));
+///             response.end(());
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct Headers {

@@ -31,17 +31,19 @@ pub const ABORTED: Event<()> = Event::new("aborted");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run, stream::END};
+/// use phaseloop_node::{Emitter, Exit, http, run, stream::END};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         println!("{} {}", request.method(), request.url());
-///         request.on_data(|bytes| println!("{} bytes", bytes.len()));
-///         let response = response.clone();
-///         request.on(END, move |()| response.end("thanks"));
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| {
+///             println!("{} {}", request.method(), request.url());
+///             request.on_data(|bytes| println!("{} bytes", bytes.len()));
+///             let response = response.clone();
+///             request.on(END, move |()| response.end("thanks"));
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct IncomingMessage {
@@ -206,17 +208,19 @@ impl IncomingMessage {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{http, run};
+    /// use phaseloop_node::{Exit, http, run};
     ///
-    /// run(async {
-    ///     let server = http::create_server(|request, response| {
-    ///         if let Some(below) = request.url().strip_prefix("/api") {
-    ///             request.set_url(below);
-    ///         }
-    ///         response.end(request.url());
-    ///     });
-    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = http::create_server(|request, response| {
+    ///             if let Some(below) = request.url().strip_prefix("/api") {
+    ///                 request.set_url(below);
+    ///             }
+    ///             response.end(request.url());
+    ///         });
+    ///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+    ///     })
+    /// }
     /// ```
     pub fn set_url(&self, url: impl Into<Box<str>>) {
         self.added().urls.push(url.into());
@@ -232,19 +236,21 @@ impl IncomingMessage {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{http, run};
+    /// use phaseloop_node::{Exit, http, run};
     ///
     /// struct User(String);
     ///
-    /// run(async {
-    ///     let server = http::create_server(|request, response| {
-    ///         request.extensions_mut().insert(User("Ada".to_owned()));
-    ///         let extensions = request.extensions();
-    ///         let user = extensions.get::<User>().unwrap();
-    ///         response.end(&user.0);
-    ///     });
-    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = http::create_server(|request, response| {
+    ///             request.extensions_mut().insert(User("Ada".to_owned()));
+    ///             let extensions = request.extensions();
+    ///             let user = extensions.get::<User>().unwrap();
+    ///             response.end(&user.0);
+    ///         });
+    ///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+    ///     })
+    /// }
     /// ```
     #[must_use]
     pub fn extensions(&self) -> Ref<'_, Extensions> {

@@ -37,19 +37,21 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{http, run};
+/// use phaseloop_node::{Exit, http, run};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         if request.url() == "/" {
-///             response.set_header("Content-Type", "text/plain");
-///             return response.end("hello");
-///         }
-///         response.set_status(404);
-///         response.end("no such page");
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| {
+///             if request.url() == "/" {
+///                 response.set_header("Content-Type", "text/plain");
+///                 return response.end("hello");
+///             }
+///             response.set_status(404);
+///             response.end("no such page");
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct ServerResponse {
@@ -192,14 +194,16 @@ impl ServerResponse {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{http, run};
+    /// use phaseloop_node::{Exit, http, run};
     ///
-    /// run(async {
-    ///     let server = http::create_server(|_, response| {
-    ///         response.write_head(200, [("Content-Type", "text/plain")]).end("hello");
-    ///     });
-    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = http::create_server(|_, response| {
+    ///             response.write_head(200, [("Content-Type", "text/plain")]).end("hello");
+    ///         });
+    ///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn write_head<K>(&self, status: u16, headers: impl IntoHeaders<K>) -> &Self {
@@ -242,15 +246,17 @@ impl ServerResponse {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{http, run};
+    /// use phaseloop_node::{Exit, http, run};
     /// use serde_json::json;
     ///
-    /// run(async {
-    ///     let server = http::create_server(|request, response| {
-    ///         response.json(200, &json!({ "url": request.url() }));
-    ///     });
-    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = http::create_server(|request, response| {
+    ///             response.json(200, &json!({ "url": request.url() }));
+    ///         });
+    ///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+    ///     })
+    /// }
     /// ```
     #[cfg(feature = "json")]
     #[cfg_attr(docsrs, doc(cfg(feature = "json")))]

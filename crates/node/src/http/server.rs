@@ -46,17 +46,19 @@ use phaseloop::LoopHandle;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{http, run};
+/// use phaseloop_node::{Exit, http, run};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         response.end(format!("hello, {}", request.url()));
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         println!("listening on {}", server.address().unwrap());
-///         server.close();
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| {
+///             response.end(format!("hello, {}", request.url()));
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             println!("listening on {}", server.address().unwrap());
+///             server.close();
+///         });
+///     })
+/// }
 /// ```
 pub fn create_server(listener: impl Fn(&IncomingMessage, &ServerResponse) + 'static) -> Server {
     let server = Server::new();
@@ -73,16 +75,18 @@ pub fn create_server(listener: impl Fn(&IncomingMessage, &ServerResponse) + 'sta
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Error, fs, http, run};
+/// use phaseloop_node::{Error, Exit, fs, http, run};
 ///
-/// run(async {
-///     let server = http::create_async_server(|request, response| async move {
-///         let text = fs::promises::read_file("Cargo.toml").await?;
-///         response.end(format!("{}: {} bytes", request.url(), text.len()));
-///         Ok::<_, phaseloop_node::Reason>(())
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_async_server(|request, response| async move {
+///             let text = fs::promises::read_file("Cargo.toml").await?;
+///             response.end(format!("{}: {} bytes", request.url(), text.len()));
+///             Ok::<_, phaseloop_node::Reason>(())
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 pub fn create_async_server<F>(
     listener: impl Fn(IncomingMessage, ServerResponse) -> F + 'static,
@@ -104,17 +108,19 @@ where
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run};
+/// use phaseloop_node::{Emitter, Exit, http, run};
 ///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::REQUEST, |exchange| {
-///         exchange.response.set_header("X-Served-By", "phaseloop");
-///         exchange.response.end("hello");
-///     });
-///     server.set_keep_alive_timeout(10_000);
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::Server::new();
+///         server.on(http::REQUEST, |exchange| {
+///             exchange.response.set_header("X-Served-By", "phaseloop");
+///             exchange.response.end("hello");
+///         });
+///         server.set_keep_alive_timeout(10_000);
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Server {
@@ -163,17 +169,19 @@ impl Server {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{http::Server, run};
+    /// use phaseloop_node::{Exit, http::Server, run};
     ///
-    /// run(async {
-    ///     let server = Server::builder()
-    ///         .max_header_size(8 * 1024)
-    ///         .headers_timeout(5_000)
-    ///         .build()
-    ///         .unwrap();
-    ///     server.on_request(|_, response| response.end("hello"));
-    ///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = Server::builder()
+    ///             .max_header_size(8 * 1024)
+    ///             .headers_timeout(5_000)
+    ///             .build()
+    ///             .unwrap();
+    ///         server.on_request(|_, response| response.end("hello"));
+    ///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+    ///     })
+    /// }
     /// ```
     pub fn builder() -> ServerBuilder {
         ServerBuilder::new()

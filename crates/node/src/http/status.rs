@@ -7,8 +7,10 @@
 /// ```
 /// use phaseloop_node::http::status_message;
 ///
-/// assert_eq!(status_message(404), Some("Not Found"));
-/// assert_eq!(status_message(599), None);
+/// fn main() {
+///     assert_eq!(status_message(404), Some("Not Found"));
+///     assert_eq!(status_message(599), None);
+/// }
 /// ```
 #[must_use]
 pub const fn status_message(code: u16) -> Option<&'static str> {

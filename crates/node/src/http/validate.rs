@@ -10,7 +10,9 @@ use crate::error::Error;
 /// ```
 /// use phaseloop_node::http::METHODS;
 ///
-/// assert!(METHODS.contains(&"GET"));
+/// fn main() {
+///     assert!(METHODS.contains(&"GET"));
+/// }
 /// ```
 pub const METHODS: &[&str] = &[
     "ACL",
@@ -62,9 +64,11 @@ pub const METHODS: &[&str] = &[
 /// ```
 /// use phaseloop_node::http::validate_header_name;
 ///
-/// assert!(validate_header_name("x-id").is_ok());
-/// let error = validate_header_name("a b").unwrap_err();
-/// assert_eq!(error.code(), Some("ERR_INVALID_HTTP_TOKEN"));
+/// fn main() {
+///     assert!(validate_header_name("x-id").is_ok());
+///     let error = validate_header_name("a b").unwrap_err();
+///     assert_eq!(error.code(), Some("ERR_INVALID_HTTP_TOKEN"));
+/// }
 /// ```
 pub fn validate_header_name(name: &str) -> Result<(), Error> {
     validate_token("Header name", name)
@@ -82,9 +86,11 @@ pub fn validate_header_name(name: &str) -> Result<(), Error> {
 /// ```
 /// use phaseloop_node::http::validate_header_value;
 ///
-/// assert!(validate_header_value("x-id", "1\t2").is_ok());
-/// let error = validate_header_value("x-id", "1\r\nx-other: 2").unwrap_err();
-/// assert_eq!(error.code(), Some("ERR_INVALID_CHAR"));
+/// fn main() {
+///     assert!(validate_header_value("x-id", "1\t2").is_ok());
+///     let error = validate_header_value("x-id", "1\r\nx-other: 2").unwrap_err();
+///     assert_eq!(error.code(), Some("ERR_INVALID_CHAR"));
+/// }
 /// ```
 pub fn validate_header_value(name: &str, value: &str) -> Result<(), Error> {
     validate_text("header content", Some(name), value)

@@ -12,10 +12,12 @@ use std::fmt::{self, Write as _};
 /// ```
 /// use phaseloop_node::child_process::Json;
 ///
-/// assert_eq!(Json::from("say \"hi\"").as_text(), r#""say \"hi\"""#);
-/// assert_eq!(Json::from("a\nb").to_text_value().as_deref(), Some("a\nb"));
-/// assert_eq!(Json::from(3).as_text(), "3");
-/// assert_eq!(Json::from_text("{ \"a\":\n 1 }").as_text(), "{ \"a\":  1 }");
+/// fn main() {
+///     assert_eq!(Json::from("say \"hi\"").as_text(), r#""say \"hi\"""#);
+///     assert_eq!(Json::from("a\nb").to_text_value().as_deref(), Some("a\nb"));
+///     assert_eq!(Json::from(3).as_text(), "3");
+///     assert_eq!(Json::from_text("{ \"a\":\n 1 }").as_text(), "{ \"a\":  1 }");
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json {

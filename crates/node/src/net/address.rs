@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 /// ```
 /// use phaseloop_node::net::Address;
 ///
-/// assert_eq!(Address::from(8080), Address::Port(8080));
-/// let host = Address::from(("localhost", 8080));
-/// assert_eq!(host, Address::Host("localhost".to_owned(), 8080));
+/// fn main() {
+///     assert_eq!(Address::from(8080), Address::Port(8080));
+///     let host = Address::from(("localhost", 8080));
+///     assert_eq!(host, Address::Host("localhost".to_owned(), 8080));
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

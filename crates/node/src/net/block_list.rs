@@ -18,10 +18,12 @@ use crate::error::Error;
 /// ```
 /// use phaseloop_node::net::BlockList;
 ///
-/// let list = BlockList::new();
-/// list.add_subnet("10.0.0.0".parse().unwrap(), 8).unwrap();
-/// assert!(list.check("10.1.2.3".parse().unwrap()));
-/// assert_eq!(list.rules(), ["Subnet: IPv4 10.0.0.0/8"]);
+/// fn main() {
+///     let list = BlockList::new();
+///     list.add_subnet("10.0.0.0".parse().unwrap(), 8).unwrap();
+///     assert!(list.check("10.1.2.3".parse().unwrap()));
+///     assert_eq!(list.rules(), ["Subnet: IPv4 10.0.0.0/8"]);
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct BlockList {

@@ -22,11 +22,13 @@ pub type Lookup = Rc<dyn Fn(&str, LookedUp)>;
 /// ```
 /// use phaseloop_node::net::ConnectOptions;
 ///
-/// let options = ConnectOptions {
-///     local_address: Some("127.0.0.1".parse().unwrap()),
-///     ..ConnectOptions::default()
-/// };
-/// # drop(options);
+/// fn main() {
+///     let options = ConnectOptions {
+///         local_address: Some("127.0.0.1".parse().unwrap()),
+///         ..ConnectOptions::default()
+///     };
+///     assert!(options.local_address.is_some());
+/// }
 /// ```
 #[derive(Clone, Default)]
 pub struct ConnectOptions {
@@ -59,7 +61,9 @@ impl fmt::Debug for ConnectOptions {
 /// ```
 /// use phaseloop_node::net::ListenOptions;
 ///
-/// assert_eq!(ListenOptions::default().backlog, 511);
+/// fn main() {
+///     assert_eq!(ListenOptions::default().backlog, 511);
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct ListenOptions {

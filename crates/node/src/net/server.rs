@@ -40,15 +40,17 @@ pub const CONNECTION: Event<Socket> = Event::new("connection");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{net, run};
+/// use phaseloop_node::{Exit, net, run};
 ///
-/// run(async {
-///     let server = net::create_server(|socket| socket.end("hello"));
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         println!("listening on {:?}", server.address());
-///         server.close();
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = net::create_server(|socket| socket.end("hello"));
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             println!("listening on {:?}", server.address());
+///             server.close();
+///         });
+///     })
+/// }
 /// ```
 pub fn create_server(listener: impl Fn(&Socket) + 'static) -> Server {
     let server = Server::new();
@@ -75,16 +77,18 @@ pub fn create_server_with(options: SocketOptions, listener: impl Fn(&Socket) + '
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, net, run};
+/// use phaseloop_node::{Emitter, Exit, net, run};
 ///
-/// run(async {
-///     let server = net::Server::new();
-///     server.on(net::CONNECTION, |socket| socket.end("hello"));
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         assert!(server.is_listening());
-///         server.close();
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = net::Server::new();
+///         server.on(net::CONNECTION, |socket| socket.end("hello"));
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             assert!(server.is_listening());
+///             server.close();
+///         });
+///     })
+/// }
 /// ```
 #[derive(Clone)]
 pub struct Server {
@@ -173,14 +177,16 @@ impl Server {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{AbortSignal, net, run};
+    /// use phaseloop_node::{AbortSignal, Exit, net, run};
     ///
-    /// run(async {
-    ///     let server = net::create_server(|socket| socket.end("hello"));
-    ///     let signal = Some(AbortSignal::timeout(5));
-    ///     let options = net::ListenOptions { backlog: 16, signal, ..Default::default() };
-    ///     server.listen_with_options(("127.0.0.1", 0), options);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = net::create_server(|socket| socket.end("hello"));
+    ///         let signal = Some(AbortSignal::timeout(5));
+    ///         let options = net::ListenOptions { backlog: 16, signal, ..Default::default() };
+    ///         server.listen_with_options(("127.0.0.1", 0), options);
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn listen_with_options(&self, address: impl Into<Address>, options: ListenOptions) {
@@ -306,15 +312,17 @@ impl Server {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{net, run};
+    /// use phaseloop_node::{Exit, net, run};
     ///
-    /// run(async {
-    ///     let server = net::create_server(|socket| socket.end("hello"));
-    ///     server.listen_this(("127.0.0.1", 0), |server| {
-    ///         println!("listening on {}", server.address().unwrap());
-    ///         server.close();
-    ///     });
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = net::create_server(|socket| socket.end("hello"));
+    ///         server.listen_this(("127.0.0.1", 0), |server| {
+    ///             println!("listening on {}", server.address().unwrap());
+    ///             server.close();
+    ///         });
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn listen_this(&self, address: impl Into<Address>, callback: impl FnOnce(&Self) + 'static) {
@@ -415,13 +423,15 @@ impl Server {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{net, run};
+    /// use phaseloop_node::{Exit, net, run};
     ///
-    /// run(async {
-    ///     net::Server::new().close_with_result(|result| {
-    ///         assert_eq!(result.unwrap_err().code(), Some("ERR_SERVER_NOT_RUNNING"));
-    ///     });
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         net::Server::new().close_with_result(|result| {
+    ///             assert_eq!(result.unwrap_err().code(), Some("ERR_SERVER_NOT_RUNNING"));
+    ///         });
+    ///     })
+    /// }
     /// ```
     pub fn close_with_result(&self, callback: impl FnOnce(Result<(), Error>) + 'static) {
         let result = match self.is_listening() {

@@ -60,20 +60,22 @@ pub const TIMEOUT: Event<()> = Event::new("timeout");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, Exit, net, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = net::create_server(|socket| {
-///         socket.on_data_this(|socket, bytes| socket.end(bytes));
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let client = net::connect(server.address().unwrap());
-///         client.write("hello");
-///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
-///         let server = server.clone();
-///         client.on(CLOSE, move |()| server.close());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = net::create_server(|socket| {
+///             socket.on_data_this(|socket, bytes| socket.end(bytes));
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             let client = net::connect(server.address().unwrap());
+///             client.write("hello");
+///             client.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///             let server = server.clone();
+///             client.on(CLOSE, move |()| server.close());
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn connect(address: impl Into<Address>) -> Socket {
@@ -92,17 +94,19 @@ pub fn connect(address: impl Into<Address>) -> Socket {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, Exit, net, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = net::create_server(|socket| socket.end("hello"));
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let client = net::connect_with(server.address().unwrap(), |client| client.end(()));
-///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
-///         let server = server.clone();
-///         client.on(CLOSE, move |()| server.close());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = net::create_server(|socket| socket.end("hello"));
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             let client = net::connect_with(server.address().unwrap(), |client| client.end(()));
+///             client.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///             let server = server.clone();
+///             client.on(CLOSE, move |()| server.close());
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn connect_with(
@@ -130,21 +134,23 @@ pub fn connect_with(
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, Exit, net, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = net::create_server(|socket| {
-///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let socket = net::Socket::new();
-///         socket.connect(server.address().unwrap());
-///         socket.end("hello");
-///         socket.resume();
-///         let server = server.clone();
-///         socket.on(CLOSE, move |()| server.close());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = net::create_server(|socket| {
+///             socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             let socket = net::Socket::new();
+///             socket.connect(server.address().unwrap());
+///             socket.end("hello");
+///             socket.resume();
+///             let server = server.clone();
+///             socket.on(CLOSE, move |()| server.close());
+///         });
+///     })
+/// }
 /// ```
 pub struct Socket {
     duplex: Duplex<Vec<u8>, Vec<u8>>,

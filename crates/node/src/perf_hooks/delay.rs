@@ -31,16 +31,18 @@ const HOUR: u64 = 3_600_000_000_000;
 ///
 /// ```
 /// use phaseloop_node::perf_hooks::monitor_event_loop_delay;
-/// use phaseloop_node::{run, set_timeout};
+/// use phaseloop_node::{Exit, run, set_timeout};
 ///
-/// run(async {
-///     let delay = monitor_event_loop_delay(1);
-///     delay.enable();
-///     set_timeout(20, move || {
-///         delay.disable();
-///         assert!(delay.histogram().min() >= 900_000);
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let delay = monitor_event_loop_delay(1);
+///         delay.enable();
+///         set_timeout(20, move || {
+///             delay.disable();
+///             assert!(delay.histogram().min() >= 900_000);
+///         });
+///     })
+/// }
 /// ```
 #[must_use]
 #[track_caller]

@@ -42,12 +42,14 @@ impl Default for HistogramOptions {
 /// ```
 /// use phaseloop_node::perf_hooks::RecordableHistogram;
 ///
-/// let mut sizes = RecordableHistogram::new();
-/// for size in [5, 7, 100] {
-///     sizes.record(size).unwrap();
+/// fn main() {
+///     let mut sizes = RecordableHistogram::new();
+///     for size in [5, 7, 100] {
+///         sizes.record(size).unwrap();
+///     }
+///     assert_eq!((sizes.min(), sizes.max(), sizes.count()), (5, 100, 3));
+///     assert_eq!(sizes.percentile(50.0), 7);
 /// }
-/// assert_eq!((sizes.min(), sizes.max(), sizes.count()), (5, 100, 3));
-/// assert_eq!(sizes.percentile(50.0), 7);
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct RecordableHistogram {
@@ -134,13 +136,15 @@ impl RecordableHistogram {
     /// ```
     /// use phaseloop_node::perf_hooks::{HistogramOptions, RecordableHistogram};
     ///
-    /// let options = HistogramOptions {
-    ///     figures: 1,
-    ///     ..HistogramOptions::default()
-    /// };
-    /// let mut sizes = RecordableHistogram::with_options(options).unwrap();
-    /// sizes.record(1000).unwrap();
-    /// assert_eq!((sizes.min(), sizes.max()), (992, 1023));
+    /// fn main() {
+    ///     let options = HistogramOptions {
+    ///         figures: 1,
+    ///         ..HistogramOptions::default()
+    ///     };
+    ///     let mut sizes = RecordableHistogram::with_options(options).unwrap();
+    ///     sizes.record(1000).unwrap();
+    ///     assert_eq!((sizes.min(), sizes.max()), (992, 1023));
+    /// }
     /// ```
     pub fn with_options(options: HistogramOptions) -> Result<Self, Error> {
         let HistogramOptions {
@@ -314,10 +318,12 @@ impl RecordableHistogram {
     /// ```
     /// use phaseloop_node::perf_hooks::RecordableHistogram;
     ///
-    /// let mut sizes = RecordableHistogram::new();
-    /// sizes.record(5).unwrap();
-    /// sizes.record(7).unwrap();
-    /// assert_eq!(sizes.percentiles(), [(0.0, 5), (50.0, 5), (75.0, 7), (100.0, 7)]);
+    /// fn main() {
+    ///     let mut sizes = RecordableHistogram::new();
+    ///     sizes.record(5).unwrap();
+    ///     sizes.record(7).unwrap();
+    ///     assert_eq!(sizes.percentiles(), [(0.0, 5), (50.0, 5), (75.0, 7), (100.0, 7)]);
+    /// }
     /// ```
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "as JavaScript numbers")]

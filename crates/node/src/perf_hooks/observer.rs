@@ -18,17 +18,19 @@ use phaseloop::task::set_immediate;
 /// use phaseloop_node::run;
 /// use std::{cell::RefCell, rc::Rc};
 ///
-/// let seen = Rc::new(RefCell::new(Vec::new()));
-/// let log = seen.clone();
-/// run(async move {
-///     let observer = PerformanceObserver::new(move |list| {
-///         log.borrow_mut().extend(list.get_entries().iter().map(|entry| entry.name.clone()));
+/// fn main() {
+///     let seen = Rc::new(RefCell::new(Vec::new()));
+///     let log = seen.clone();
+///     run(async move {
+///         let observer = PerformanceObserver::new(move |list| {
+///             log.borrow_mut().extend(list.get_entries().iter().map(|entry| entry.name.clone()));
+///         });
+///         observer.observe(&[EntryType::Mark]);
+///         performance::mark("one");
+///         performance::mark("two");
 ///     });
-///     observer.observe(&[EntryType::Mark]);
-///     performance::mark("one");
-///     performance::mark("two");
-/// });
-/// assert_eq!(*seen.borrow(), ["one", "two"]);
+///     assert_eq!(*seen.borrow(), ["one", "two"]);
+/// }
 /// ```
 #[derive(Clone)]
 pub struct PerformanceObserver(Rc<Observing>);
@@ -62,15 +64,17 @@ impl PerformanceObserver {
     ///
     /// ```
     /// use phaseloop_node::perf_hooks::{EntryType, PerformanceObserver, performance};
-    /// use phaseloop_node::run;
+    /// use phaseloop_node::{Exit, run};
     ///
-    /// run(async {
-    ///     performance::mark("early");
-    ///     let observer = PerformanceObserver::new(|list| {
-    ///         assert_eq!(list.get_entries()[0].name, "early");
-    ///     });
-    ///     observer.observe_buffered(EntryType::Mark);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         performance::mark("early");
+    ///         let observer = PerformanceObserver::new(|list| {
+    ///             assert_eq!(list.get_entries()[0].name, "early");
+    ///         });
+    ///         observer.observe_buffered(EntryType::Mark);
+    ///     })
+    /// }
     /// ```
     pub fn observe_buffered(&self, entry_type: EntryType) {
         let mut types = self.0.types.borrow_mut();

@@ -150,16 +150,18 @@ pub struct MarkOptions {
 ///
 /// ```
 /// use phaseloop_node::perf_hooks::performance::{self, Detail, MarkOptions};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     let options = MarkOptions {
-///         detail: Some(Detail::new(7_u32)),
-///         ..MarkOptions::default()
-///     };
-///     let mark = performance::mark_with("query", options).unwrap();
-///     assert_eq!(mark.detail::<u32>(), Some(&7));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = MarkOptions {
+///             detail: Some(Detail::new(7_u32)),
+///             ..MarkOptions::default()
+///         };
+///         let mark = performance::mark_with("query", options).unwrap();
+///         assert_eq!(mark.detail::<u32>(), Some(&7));
+///     })
+/// }
 /// ```
 pub fn mark_with(name: &str, options: MarkOptions) -> Result<PerformanceEntry, Error> {
     let start_time = options.start_time.unwrap_or_else(now);
@@ -267,14 +269,16 @@ impl<S: Into<Point>, E: Into<Point>> From<(S, E)> for Span {
 ///
 /// ```
 /// use phaseloop_node::perf_hooks::performance;
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     performance::mark_at("a", 5.0).unwrap();
-///     performance::mark_at("b", 12.0).unwrap();
-///     assert_eq!(performance::measure("a-b", ("a", "b")).unwrap().duration, 7.0);
-///     assert!(performance::measure("x", "missing").is_err());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         performance::mark_at("a", 5.0).unwrap();
+///         performance::mark_at("b", 12.0).unwrap();
+///         assert_eq!(performance::measure("a-b", ("a", "b")).unwrap().duration, 7.0);
+///         assert!(performance::measure("x", "missing").is_err());
+///     })
+/// }
 /// ```
 pub fn measure(name: &str, span: impl Into<Span>) -> Result<PerformanceEntry, Error> {
     let Span {
@@ -472,15 +476,17 @@ impl EventLoopUtilization {
 ///
 /// ```
 /// use phaseloop_node::perf_hooks::performance::event_loop_utilization;
-/// use phaseloop_node::{run, set_timeout};
+/// use phaseloop_node::{Exit, run, set_timeout};
 ///
-/// run(async {
-///     let start = event_loop_utilization();
-///     assert_eq!(start.utilization, 0.0);
-///     set_timeout(20, move || {
-///         assert!(event_loop_utilization().since(&start).idle > 10.0);
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let start = event_loop_utilization();
+///         assert_eq!(start.utilization, 0.0);
+///         set_timeout(20, move || {
+///             assert!(event_loop_utilization().since(&start).idle > 10.0);
+///         });
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn event_loop_utilization() -> EventLoopUtilization {

@@ -20,16 +20,18 @@ use crate::promise::Promise;
 ///
 /// ```
 /// use phaseloop_node::perf_hooks::{EntryType, PerformanceObserver, performance};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     let observer = PerformanceObserver::new(|list| {
-///         assert_eq!(list.get_entries()[0].name, "sum");
-///     });
-///     observer.observe(&[EntryType::Function]);
-///     let sum = performance::timerify("sum", |(a, b)| a + b);
-///     assert_eq!(sum((1, 2)), 3);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let observer = PerformanceObserver::new(|list| {
+///             assert_eq!(list.get_entries()[0].name, "sum");
+///         });
+///         observer.observe(&[EntryType::Function]);
+///         let sum = performance::timerify("sum", |(a, b)| a + b);
+///         assert_eq!(sum((1, 2)), 3);
+///     })
+/// }
 /// ```
 pub fn timerify<A, R>(name: &'static str, f: impl Fn(A) -> R) -> impl Fn(A) -> R {
     move |argument| {
@@ -54,15 +56,17 @@ pub fn timerify<A, R>(name: &'static str, f: impl Fn(A) -> R) -> impl Fn(A) -> R
 ///
 /// ```
 /// use phaseloop_node::perf_hooks::{RecordableHistogram, performance};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 /// use std::{cell::RefCell, rc::Rc};
 ///
-/// run(async {
-///     let times = Rc::new(RefCell::new(RecordableHistogram::new()));
-///     let sum = performance::timerify_into("sum", times.clone(), |(a, b)| a + b);
-///     assert_eq!(sum((1, 2)), 3);
-///     assert_eq!(times.borrow().count(), 1);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let times = Rc::new(RefCell::new(RecordableHistogram::new()));
+///         let sum = performance::timerify_into("sum", times.clone(), |(a, b)| a + b);
+///         assert_eq!(sum((1, 2)), 3);
+///         assert_eq!(times.borrow().count(), 1);
+///     })
+/// }
 /// ```
 pub fn timerify_into<A, R>(
     name: &'static str,
@@ -90,18 +94,20 @@ pub fn timerify_into<A, R>(
 /// ```
 /// use phaseloop_node::perf_hooks::{EntryType, PerformanceObserver, performance};
 /// use phaseloop_node::timers::promises::sleep;
-/// use phaseloop_node::{call, run};
+/// use phaseloop_node::{Exit, call, run};
 ///
-/// run(async {
-///     let observer = PerformanceObserver::new(|list| {
-///         assert!(list.get_entries()[0].duration >= 4.0);
-///     });
-///     observer.observe(&[EntryType::Function]);
-///     let query = performance::timerify_async("query", |time| call(async move {
-///         sleep(time).await.unwrap();
-///     }));
-///     query(5).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let observer = PerformanceObserver::new(|list| {
+///             assert!(list.get_entries()[0].duration >= 4.0);
+///         });
+///         observer.observe(&[EntryType::Function]);
+///         let query = performance::timerify_async("query", |time| call(async move {
+///             sleep(time).await.unwrap();
+///         }));
+///         query(5).await.unwrap();
+///     })
+/// }
 /// ```
 pub fn timerify_async<A, R: Clone + 'static>(
     name: &'static str,

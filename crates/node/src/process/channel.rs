@@ -81,13 +81,15 @@ fn listen<A: 'static>(event: Event<A>, listener: impl Fn(&A) + 'static) -> Liste
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run};
+/// use phaseloop_node::{Exit, process, run};
 ///
-/// run(async {
-///     process::on_message(|message| {
-///         process::send(format!("you said {message}"));
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         process::on_message(|message| {
+///             process::send(format!("you said {message}"));
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn on_message(listener: impl Fn(&Json) + 'static) -> Listener {

@@ -9,13 +9,15 @@ use std::rc::Rc;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run};
+/// use phaseloop_node::{Exit, process, run};
 ///
-/// run(async {
-///     let listener = process::on_exit(|code| println!("exit code {code}"));
-///     assert!(listener.remove());
-///     assert!(!listener.remove());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let listener = process::on_exit(|code| println!("exit code {code}"));
+///         assert!(listener.remove());
+///         assert!(!listener.remove());
+///     })
+/// }
 /// ```
 pub struct Listener {
     pub(super) remove: Box<dyn Fn() -> bool>,

@@ -40,14 +40,16 @@ impl Node {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run, set_immediate};
+/// use phaseloop_node::{Exit, process, run, set_immediate};
 ///
-/// run(async {
-///     // `on_before_exit` would go on for ever.
-///     process::once_before_exit(|_| {
-///         set_immediate(|| println!("one more turn"));
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         // `on_before_exit` would go on for ever.
+///         process::once_before_exit(|_| {
+///             set_immediate(|| println!("one more turn"));
+///         });
+///     })
+/// }
 /// ```
 pub fn once_before_exit(listener: impl FnOnce(i32) + 'static) -> Listener {
     Node::current().listen_once(|process| &process.before_exit, move |&code| listener(code))
@@ -124,11 +126,13 @@ pub fn once_warning(listener: impl FnOnce(&Warning) + 'static) -> Listener {
 /// ```
 /// use phaseloop_node::{process, run, set_immediate, throw};
 ///
-/// let exit = run(async {
-///     process::on_uncaught_exception_monitor(|error, _origin| println!("seen: {error}"));
-///     set_immediate(|| throw("the end"));
-/// });
-/// assert_eq!(exit.code(), 1);
+/// fn main() {
+///     let exit = run(async {
+///         process::on_uncaught_exception_monitor(|error, _origin| println!("seen: {error}"));
+///         set_immediate(|| throw("the end"));
+///     });
+///     assert_eq!(exit.code(), 1);
+/// }
 /// ```
 pub fn on_uncaught_exception_monitor(
     mut listener: impl FnMut(&Reason, Origin) + 'static,

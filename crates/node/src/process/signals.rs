@@ -40,13 +40,15 @@ struct Known {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run};
+/// use phaseloop_node::{Exit, process, run};
 /// use phaseloop::signal::SignalKind;
 ///
-/// run(async {
-///     process::on_signal(SignalKind::INT, |_| process::exit(130)).unwrap();
-///     assert!(process::on_signal(SignalKind::KILL, |_| ()).is_err());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         process::on_signal(SignalKind::INT, |_| process::exit(130)).unwrap();
+///         assert!(process::on_signal(SignalKind::KILL, |_| ()).is_err());
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn on_signal(

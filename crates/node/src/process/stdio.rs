@@ -40,13 +40,15 @@ pub(crate) struct StandardStreams {
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{process, run};
+/// use phaseloop_node::{Exit, process, run};
 ///
-/// run(async {
-///     process::stdin().on_data(|bytes| {
-///         process::stdout().write(bytes.to_ascii_uppercase());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         process::stdin().on_data(|bytes| {
+///             process::stdout().write(bytes.to_ascii_uppercase());
+///         });
+///     })
+/// }
 /// ```
 #[must_use]
 #[track_caller]
@@ -130,11 +132,13 @@ impl AsyncRead for SharedStdin {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{process, run};
+/// use phaseloop_node::{Exit, process, run};
 ///
-/// run(async {
-///     process::stdout().write("hello\n");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         process::stdout().write("hello\n");
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn stdout() -> Writable<Vec<u8>> {

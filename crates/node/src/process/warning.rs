@@ -13,10 +13,12 @@ use phaseloop::task::next_tick;
 /// ```
 /// use phaseloop_node::process::{self, Warning};
 ///
-/// phaseloop_node::run(async {
-///     process::on_warning(|warning| assert_eq!(warning.code(), Some("APP001")));
-///     Warning::new("CacheWarning", "the cache is full").with_code("APP001").emit();
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     phaseloop_node::run(async {
+///         process::on_warning(|warning| assert_eq!(warning.code(), Some("APP001")));
+///         Warning::new("CacheWarning", "the cache is full").with_code("APP001").emit();
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Warning {

@@ -63,9 +63,11 @@ impl<T: Clone + 'static> IntoFuture for &Promise<T> {
 ///     }
 /// }
 ///
-/// run(async { assert_eq!(Answer(Promise::resolved(42)).await.unwrap(), 42) })
-///     .into_output()
-///     .unwrap();
+/// fn main() {
+///     run(async { assert_eq!(Answer(Promise::resolved(42)).await.unwrap(), 42) })
+///         .into_output()
+///         .unwrap();
+/// }
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Awaited<T> {

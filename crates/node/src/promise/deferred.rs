@@ -16,14 +16,16 @@ use crate::thenable::PromiseLike;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Deferred, run, set_timeout};
+/// use phaseloop_node::{Deferred, Exit, run, set_timeout};
 ///
-/// run(async {
-///     let deferred = Deferred::new();
-///     let promise = deferred.promise();
-///     set_timeout(1, move || deferred.resolve("done"));
-///     assert_eq!(promise.await.unwrap(), "done");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let deferred = Deferred::new();
+///         let promise = deferred.promise();
+///         set_timeout(1, move || deferred.resolve("done"));
+///         assert_eq!(promise.await.unwrap(), "done");
+///     })
+/// }
 /// ```
 pub struct Deferred<T> {
     promise: Promise<T>,

@@ -34,11 +34,13 @@ use phaseloop::extension::Source;
 /// ```
 /// use phaseloop_node::{Error, catch, throw};
 ///
-/// let caught = catch(|| throw(Error::range_error("too far").coded("ERR_OUT_OF_RANGE")));
-/// let error = caught.unwrap_err();
-/// assert_eq!(error.to_string(), "too far");
-/// assert_eq!((error.name(), error.code()), ("RangeError", Some("ERR_OUT_OF_RANGE")));
-/// assert_eq!(catch(|| 6 * 7).unwrap(), 42);
+/// fn main() {
+///     let caught = catch(|| throw(Error::range_error("too far").coded("ERR_OUT_OF_RANGE")));
+///     let error = caught.unwrap_err();
+///     assert_eq!(error.to_string(), "too far");
+///     assert_eq!((error.name(), error.code()), ("RangeError", Some("ERR_OUT_OF_RANGE")));
+///     assert_eq!(catch(|| 6 * 7).unwrap(), 42);
+/// }
 /// ```
 pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
     let catching = report::Catching::begin();
@@ -66,16 +68,18 @@ pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Reason> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{call, run};
+/// use phaseloop_node::{Exit, call, run};
 /// use std::{cell::Cell, rc::Rc};
 ///
-/// run(async {
-///     let called = Rc::new(Cell::new(false));
-///     let mark = called.clone();
-///     let promise = call(async move { mark.set(true) });
-///     assert!(called.get(), "before it is awaited");
-///     promise.await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let called = Rc::new(Cell::new(false));
+///         let mark = called.clone();
+///         let promise = call(async move { mark.set(true) });
+///         assert!(called.get(), "before it is awaited");
+///         promise.await.unwrap();
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn call<F>(future: F) -> Promise<F::Output>
@@ -95,12 +99,14 @@ where
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, try_call};
+/// use phaseloop_node::{Exit, run, try_call};
 ///
-/// run(async {
-///     let parsed = try_call(async { "x".parse::<i32>() });
-///     assert!(parsed.await.is_err());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let parsed = try_call(async { "x".parse::<i32>() });
+///         assert!(parsed.await.is_err());
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn try_call<F, T, E>(future: F) -> Promise<T>

@@ -36,18 +36,20 @@ impl Interface {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{readline, run, stream::Readable};
+    /// use phaseloop_node::{Exit, readline, run, stream::Readable};
     /// use phaseloop::stream::StreamExt;
     ///
-    /// run(async {
-    ///     let rl = readline::create_interface(&Readable::from_iter([b"a\nb".to_vec()]));
-    ///     let mut lines = rl.lines();
-    ///     let mut seen = Vec::new();
-    ///     while let Some(line) = lines.next().await {
-    ///         seen.push(line.unwrap());
-    ///     }
-    ///     assert_eq!(seen, ["a", "b"]);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let rl = readline::create_interface(&Readable::from_iter([b"a\nb".to_vec()]));
+    ///         let mut lines = rl.lines();
+    ///         let mut seen = Vec::new();
+    ///         while let Some(line) = lines.next().await {
+    ///             seen.push(line.unwrap());
+    ///         }
+    ///         assert_eq!(seen, ["a", "b"]);
+    ///     })
+    /// }
     /// ```
     // H113.
     pub fn lines(&self) -> Lines {
@@ -79,15 +81,17 @@ impl Interface {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{readline, run, stream::Readable};
+/// use phaseloop_node::{Exit, readline, run, stream::Readable};
 /// use phaseloop::stream::StreamExt;
 ///
-/// run(async {
-///     let input = Readable::from_iter([b"one\ntwo\n".to_vec()]);
-///     let lines: readline::Lines = readline::create_interface(&input).lines();
-///     let lengths: Vec<usize> = lines.map(|line| line.unwrap().len()).collect().await;
-///     assert_eq!(lengths, [3, 3]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let input = Readable::from_iter([b"one\ntwo\n".to_vec()]);
+///         let lines: readline::Lines = readline::create_interface(&input).lines();
+///         let lengths: Vec<usize> = lines.map(|line| line.unwrap().len()).collect().await;
+///         assert_eq!(lengths, [3, 3]);
+///     })
+/// }
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Lines {

@@ -26,13 +26,15 @@ use crate::promise::{Deferred, Promise};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{readline, run, stream::Readable};
+/// use phaseloop_node::{Exit, readline, run, stream::Readable};
 ///
-/// run(async {
-///     let rl = readline::create_interface(&Readable::from_iter([b"42\n".to_vec()]));
-///     let answer = readline::promises::question(&rl, "how many? ").await.unwrap();
-///     assert_eq!(answer, "42");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let rl = readline::create_interface(&Readable::from_iter([b"42\n".to_vec()]));
+///         let answer = readline::promises::question(&rl, "how many? ").await.unwrap();
+///         assert_eq!(answer, "42");
+///     })
+/// }
 /// ```
 // H114.
 pub fn question(interface: &Interface, query: &str) -> Promise<String> {
@@ -60,15 +62,17 @@ pub fn question(interface: &Interface, query: &str) -> Promise<String> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{AbortSignal, readline, run, set_timeout, stream::Readable};
+/// use phaseloop_node::{AbortSignal, Exit, readline, run, set_timeout, stream::Readable};
 ///
-/// run(async {
-///     let rl = readline::create_interface(&Readable::bytes().build());
-///     let signal = AbortSignal::timeout(5);
-///     set_timeout(50, || ()); // a signal does not keep the loop alive
-///     let answer = readline::promises::question_with_signal(&rl, "still there? ", &signal);
-///     assert_eq!(answer.await.unwrap_err().name(), "AbortError");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let rl = readline::create_interface(&Readable::bytes().build());
+///         let signal = AbortSignal::timeout(5);
+///         set_timeout(50, || ()); // a signal does not keep the loop alive
+///         let answer = readline::promises::question_with_signal(&rl, "still there? ", &signal);
+///         assert_eq!(answer.await.unwrap_err().name(), "AbortError");
+///     })
+/// }
 /// ```
 pub fn question_with_signal(
     interface: &Interface,

@@ -13,18 +13,20 @@ use crate::error::Error;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{AbortController, run, stream::{Readable, add_abort_signal}};
+/// use phaseloop_node::{AbortController, Exit, run, stream::{Readable, add_abort_signal}};
 /// use phaseloop::stream::StreamExt;
 ///
-/// run(async {
-///     let controller = AbortController::new();
-///     let endless = Readable::from_iter(0..);
-///     add_abort_signal(&controller.signal(), &endless);
-///     let mut chunks = endless.chunks();
-///     assert_eq!(chunks.next().await.unwrap().unwrap(), 0);
-///     controller.abort();
-///     assert_eq!(chunks.next().await.unwrap().unwrap_err().name(), "AbortError");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let controller = AbortController::new();
+///         let endless = Readable::from_iter(0..);
+///         add_abort_signal(&controller.signal(), &endless);
+///         let mut chunks = endless.chunks();
+///         assert_eq!(chunks.next().await.unwrap().unwrap(), 0);
+///         controller.abort();
+///         assert_eq!(chunks.next().await.unwrap().unwrap_err().name(), "AbortError");
+///     })
+/// }
 /// ```
 pub fn add_abort_signal(signal: &AbortSignal, stream: &impl AnyStream) {
     let base = stream.base();

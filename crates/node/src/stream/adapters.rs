@@ -98,12 +98,14 @@ impl<T: 'static> Readable<T> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, stream::Readable};
+    /// use phaseloop_node::{Exit, run, stream::Readable};
     ///
-    /// run(async {
-    ///     let readable = Readable::from_chunk("whole");
-    ///     assert_eq!(readable.to_array().await.unwrap(), ["whole"]);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let readable = Readable::from_chunk("whole");
+    ///         assert_eq!(readable.to_array().await.unwrap(), ["whole"]);
+    ///     })
+    /// }
     /// ```
     pub fn from_chunk(chunk: T) -> Self {
         let mut chunk = Some(chunk);

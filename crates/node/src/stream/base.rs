@@ -25,16 +25,18 @@ use phaseloop::task::next_tick;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Error, run, stream::Writable};
+/// use phaseloop_node::{Error, Exit, run, stream::Writable};
 ///
-/// run(async {
-///     let even = Writable::objects(|n: u32, done| match n % 2 {
-///         0 => done.ok(),
-///         _ => done.fail(Error::new("odd")),
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let even = Writable::objects(|n: u32, done| match n % 2 {
+///             0 => done.ok(),
+///             _ => done.fail(Error::new("odd")),
+///         })
+///         .build();
+///         even.end(2_u32);
 ///     })
-///     .build();
-///     even.end(2_u32);
-/// });
+/// }
 /// ```
 #[must_use = "the stream waits until the result is reported"]
 pub struct Done(Report);
@@ -109,15 +111,17 @@ pub(super) type ConstructHook = Box<dyn FnOnce(Done)>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{events::Emitter as _, run, stream};
+/// use phaseloop_node::{Exit, events::Emitter as _, run, stream};
 ///
-/// run(async {
-///     let source = stream::Readable::from_iter([1, 2]);
-///     let sink = stream::Writable::objects(|_: i32, done| done.ok()).build();
-///     let id = source.id();
-///     sink.on(stream::PIPE, move |from| assert_eq!(*from, id));
-///     source.pipe(&sink);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let source = stream::Readable::from_iter([1, 2]);
+///         let sink = stream::Writable::objects(|_: i32, done| done.ok()).build();
+///         let id = source.id();
+///         sink.on(stream::PIPE, move |from| assert_eq!(*from, id));
+///         source.pipe(&sink);
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamId(u64);

@@ -43,16 +43,18 @@ impl Readable<Vec<u8>> {
 ///
 /// ```
 /// use phaseloop::io::AsyncReadExt as _;
-/// use phaseloop_node::{run, stream::Readable};
+/// use phaseloop_node::{Exit, run, stream::Readable};
 ///
-/// run(async {
-///     let source = Readable::bytes().build();
-///     source.push(b"hello".to_vec());
-///     source.push_end();
-///     let mut text = String::new();
-///     source.into_reader().read_to_string(&mut text).await.unwrap();
-///     assert_eq!(text, "hello");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let source = Readable::bytes().build();
+///         source.push(b"hello".to_vec());
+///         source.push_end();
+///         let mut text = String::new();
+///         source.into_reader().read_to_string(&mut text).await.unwrap();
+///         assert_eq!(text, "hello");
+///     })
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Reader {
@@ -129,18 +131,20 @@ fn wake_up(waker: &RefCell<Option<Waker>>) {
 ///
 /// ```
 /// use phaseloop::io::AsyncWriteExt as _;
-/// use phaseloop_node::{run, stream::Writable};
+/// use phaseloop_node::{Exit, run, stream::Writable};
 ///
-/// run(async {
-///     let sink = Writable::bytes(|bytes: Vec<u8>, done| {
-///         assert_eq!(bytes, b"hello");
-///         done.ok();
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let sink = Writable::bytes(|bytes: Vec<u8>, done| {
+///             assert_eq!(bytes, b"hello");
+///             done.ok();
+///         })
+///         .build();
+///         let mut writer = sink.into_writer();
+///         writer.write_all(b"hello").await.unwrap();
+///         writer.close().await.unwrap();
 ///     })
-///     .build();
-///     let mut writer = sink.into_writer();
-///     writer.write_all(b"hello").await.unwrap();
-///     writer.close().await.unwrap();
-/// });
+/// }
 /// ```
 pub struct Writer {
     writable: Writable<Vec<u8>>,

@@ -16,10 +16,12 @@ const OBJECTS: usize = 16;
 /// ```
 /// use phaseloop_node::stream::ByteChunk as _;
 ///
-/// let mut text = "hello, ".to_owned();
-/// text.append("world".to_owned());
-/// assert_eq!(text.take_first(5), "hello");
-/// assert_eq!(text.size(), 7);
+/// fn main() {
+///     let mut text = "hello, ".to_owned();
+///     text.append("world".to_owned());
+///     assert_eq!(text.take_first(5), "hello");
+///     assert_eq!(text.size(), 7);
+/// }
 /// ```
 pub trait ByteChunk: Sized + 'static {
     /// Returns the number of bytes.
@@ -74,19 +76,21 @@ impl ByteChunk for String {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Writable};
+/// use phaseloop_node::{Exit, run, stream::Writable};
 ///
-/// run(async {
-///     let sink = Writable::bytes(|bytes: Vec<u8>, done| {
-///         println!("{} bytes", bytes.len());
-///         done.ok();
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let sink = Writable::bytes(|bytes: Vec<u8>, done| {
+///             println!("{} bytes", bytes.len());
+///             done.ok();
+///         })
+///         .build();
+///         sink.write("a text");
+///         sink.write(b"bytes");
+///         sink.write(vec![1, 2, 3]);
+///         sink.end(format!("{}", 4));
 ///     })
-///     .build();
-///     sink.write("a text");
-///     sink.write(b"bytes");
-///     sink.write(vec![1, 2, 3]);
-///     sink.end(format!("{}", 4));
-/// });
+/// }
 /// ```
 pub trait IntoChunk<T> {
     /// Converts the value to a chunk.
@@ -153,13 +157,15 @@ impl IntoChunk<Vec<u8>> for Cow<'_, str> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Writable};
+/// use phaseloop_node::{Exit, run, stream::Writable};
 ///
-/// run(async {
-///     let sink = || Writable::bytes(|_bytes: Vec<u8>, done| done.ok()).build();
-///     sink().end("the last text");
-///     sink().end(());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let sink = || Writable::bytes(|_bytes: Vec<u8>, done| done.ok()).build();
+///         sink().end("the last text");
+///         sink().end(());
+///     })
+/// }
 /// ```
 pub trait IntoLast<T, K> {
     /// Converts the value to the last chunk, if it is one.

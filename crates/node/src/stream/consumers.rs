@@ -20,12 +20,14 @@ use crate::string_decoder::{Encoding, StringDecoder};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, consumers}};
+/// use phaseloop_node::{Exit, run, stream::{Readable, consumers}};
 ///
-/// run(async {
-///     let stream = Readable::from_iter([vec![1, 2], vec![3]]);
-///     assert_eq!(consumers::buffer(&stream).await.unwrap(), [1, 2, 3]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let stream = Readable::from_iter([vec![1, 2], vec![3]]);
+///         assert_eq!(consumers::buffer(&stream).await.unwrap(), [1, 2, 3]);
+///     })
+/// }
 /// ```
 pub fn buffer(stream: &Readable<Vec<u8>>) -> Promise<Vec<u8>> {
     let mut chunks = stream.chunks();
@@ -52,13 +54,15 @@ pub fn buffer(stream: &Readable<Vec<u8>>) -> Promise<Vec<u8>> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, consumers}};
+/// use phaseloop_node::{Exit, run, stream::{Readable, consumers}};
 ///
-/// run(async {
-///     let (first, second) = "é".as_bytes().split_at(1);
-///     let stream = Readable::from_iter([first.to_vec(), second.to_vec()]);
-///     assert_eq!(consumers::text(&stream).await.unwrap(), "é");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let (first, second) = "é".as_bytes().split_at(1);
+///         let stream = Readable::from_iter([first.to_vec(), second.to_vec()]);
+///         assert_eq!(consumers::text(&stream).await.unwrap(), "é");
+///     })
+/// }
 /// ```
 pub fn text(stream: &Readable<Vec<u8>>) -> Promise<String> {
     let mut chunks = stream.chunks();

@@ -18,21 +18,23 @@ use crate::events::{Emitter, EventEmitter};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Duplex, Readable, Writable}};
+/// use phaseloop_node::{Exit, run, stream::{Duplex, Readable, Writable}};
 ///
-/// run(async {
-///     let answers = Readable::objects();
-///     let questions = Writable::objects(|question: String, done| {
-///         println!("{question}");
-///         done.ok();
-///     });
-///     let duplex = Duplex::new(answers, questions);
-///     duplex.readable().on_data(|n: &u32| assert_eq!(*n, 42));
-///     duplex.writable().write("how many?".to_owned());
-///     duplex.readable().push(42);
-///     duplex.readable().push_end();
-///     duplex.writable().end(());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let answers = Readable::objects();
+///         let questions = Writable::objects(|question: String, done| {
+///             println!("{question}");
+///             done.ok();
+///         });
+///         let duplex = Duplex::new(answers, questions);
+///         duplex.readable().on_data(|n: &u32| assert_eq!(*n, 42));
+///         duplex.writable().write("how many?".to_owned());
+///         duplex.readable().push(42);
+///         duplex.readable().push_end();
+///         duplex.writable().end(());
+///     })
+/// }
 /// ```
 pub struct Duplex<W: 'static, R: 'static> {
     readable: Readable<R>,

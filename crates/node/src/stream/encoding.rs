@@ -17,15 +17,17 @@ impl Readable<Vec<u8>> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, stream::Readable, string_decoder::Encoding};
+    /// use phaseloop_node::{Exit, run, stream::Readable, string_decoder::Encoding};
     ///
-    /// run(async {
-    ///     let readable = Readable::bytes().build();
-    ///     readable.set_encoding(Encoding::Utf8);
-    ///     readable.push(vec![0xe2, 0x82]);
-    ///     readable.push(vec![0xac]);
-    ///     readable.on_text(|text| assert_eq!(text, "€"));
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let readable = Readable::bytes().build();
+    ///         readable.set_encoding(Encoding::Utf8);
+    ///         readable.push(vec![0xe2, 0x82]);
+    ///         readable.push(vec![0xac]);
+    ///         readable.on_text(|text| assert_eq!(text, "€"));
+    ///     })
+    /// }
     /// ```
     pub fn set_encoding(&self, encoding: Encoding) -> &Self {
         let state = &self.state;

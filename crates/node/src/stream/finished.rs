@@ -38,17 +38,19 @@ pub(super) mod sealed {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{AnyStream, Readable, finished}};
+/// use phaseloop_node::{Exit, run, stream::{AnyStream, Readable, finished}};
 ///
 /// async fn ends_well(stream: &impl AnyStream) -> bool {
 ///     finished(stream).await.is_ok()
 /// }
 ///
-/// run(async {
-///     let source = Readable::from_iter([1, 2]);
-///     source.resume();
-///     assert!(ends_well(&source).await);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let source = Readable::from_iter([1, 2]);
+///         source.resume();
+///         assert!(ends_well(&source).await);
+///     })
+/// }
 /// ```
 pub trait AnyStream: Emitter + sealed::Sealed {}
 
@@ -106,8 +108,10 @@ pub fn finished(stream: &impl AnyStream) -> Finished {
 /// ```
 /// use phaseloop_node::stream::FinishedOptions;
 ///
-/// let written = FinishedOptions { readable: false, ..FinishedOptions::default() };
-/// assert!(written.writable && written.error);
+/// fn main() {
+///     let written = FinishedOptions { readable: false, ..FinishedOptions::default() };
+///     assert!(written.writable && written.error);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedOptions {
@@ -145,17 +149,19 @@ impl Default for FinishedOptions {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 /// use phaseloop_node::stream::{Duplex, FinishedOptions, Readable, Writable, finished_with};
 ///
-/// run(async {
-///     let sink = Writable::objects(|_: u32, done| done.ok());
-///     let duplex = Duplex::new(Readable::<u32>::objects(), sink);
-///     let options = FinishedOptions { readable: false, ..FinishedOptions::default() };
-///     let written = finished_with(&duplex, options);
-///     duplex.writable().end(());
-///     written.await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let sink = Writable::objects(|_: u32, done| done.ok());
+///         let duplex = Duplex::new(Readable::<u32>::objects(), sink);
+///         let options = FinishedOptions { readable: false, ..FinishedOptions::default() };
+///         let written = finished_with(&duplex, options);
+///         duplex.writable().end(());
+///         written.await.unwrap();
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn finished_with(stream: &impl AnyStream, options: FinishedOptions) -> Finished {
@@ -224,13 +230,15 @@ impl Outcome {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, finished}};
+/// use phaseloop_node::{Exit, run, stream::{Readable, finished}};
 ///
-/// run(async {
-///     let source = Readable::from_iter([1, 2]);
-///     finished(&source).then(|result| assert!(result.is_ok()));
-///     source.resume();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let source = Readable::from_iter([1, 2]);
+///         finished(&source).then(|result| assert!(result.is_ok()));
+///         source.resume();
+///     })
+/// }
 /// ```
 #[must_use = "await it or pass a callback"]
 pub struct Finished {
@@ -246,15 +254,17 @@ impl Finished {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{AbortController, run, stream::{Readable, finished}};
+    /// use phaseloop_node::{AbortController, Exit, run, stream::{Readable, finished}};
     ///
-    /// run(async {
-    ///     let (endless, controller) = (Readable::from_iter(0..), AbortController::new());
-    ///     let end = finished(&endless).signal(&controller.signal());
-    ///     controller.abort();
-    ///     assert_eq!(end.await.unwrap_err().name(), "AbortError");
-    ///     assert!(!endless.destroyed());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let (endless, controller) = (Readable::from_iter(0..), AbortController::new());
+    ///         let end = finished(&endless).signal(&controller.signal());
+    ///         controller.abort();
+    ///         assert_eq!(end.await.unwrap_err().name(), "AbortError");
+    ///         assert!(!endless.destroyed());
+    ///     })
+    /// }
     /// ```
     pub fn signal(self, signal: &AbortSignal) -> Self {
         let (watch, known) = (Rc::downgrade(&self.watch.watch), signal.downgrade());

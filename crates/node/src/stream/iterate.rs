@@ -61,16 +61,18 @@ impl<T: 'static> Readable<T> {
 ///
 /// ```
 /// use futures::StreamExt as _;
-/// use phaseloop_node::{run, stream::Readable};
+/// use phaseloop_node::{Exit, run, stream::Readable};
 ///
-/// run(async {
-///     let mut chunks = Readable::from_iter([1, 2]).chunks();
-///     let mut sum = 0;
-///     while let Some(chunk) = chunks.next().await {
-///         sum += chunk.unwrap();
-///     }
-///     assert_eq!(sum, 3);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let mut chunks = Readable::from_iter([1, 2]).chunks();
+///         let mut sum = 0;
+///         while let Some(chunk) = chunks.next().await {
+///             sum += chunk.unwrap();
+///         }
+///         assert_eq!(sum, 3);
+///     })
+/// }
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Chunks<T: 'static> {
@@ -166,15 +168,17 @@ impl<T: 'static> Chunks<T> {
     ///
     /// ```
     /// use futures::StreamExt as _;
-    /// use phaseloop_node::{run, stream::Readable};
+    /// use phaseloop_node::{Exit, run, stream::Readable};
     ///
-    /// run(async {
-    ///     let numbers = Readable::from_iter([1, 2, 3]);
-    ///     let first = numbers.chunks().destroy_on_return(false).next().await;
-    ///     assert_eq!(first.unwrap().unwrap(), 1);
-    ///     assert!(!numbers.destroyed());
-    ///     assert_eq!(numbers.to_array().await.unwrap(), [2, 3]);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let numbers = Readable::from_iter([1, 2, 3]);
+    ///         let first = numbers.chunks().destroy_on_return(false).next().await;
+    ///         assert_eq!(first.unwrap().unwrap(), 1);
+    ///         assert!(!numbers.destroyed());
+    ///         assert_eq!(numbers.to_array().await.unwrap(), [2, 3]);
+    ///     })
+    /// }
     /// ```
     pub fn destroy_on_return(mut self, destroys: bool) -> Self {
         self.destroys = destroys;

@@ -33,15 +33,17 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, stream::{Duplex, Readable, Writable}};
+    /// use phaseloop_node::{Exit, run, stream::{Duplex, Readable, Writable}};
     ///
-    /// run(async {
-    ///     let answers = Readable::from_iter(["yes", "no"]);
-    ///     let questions = Writable::objects(|_: &str, done| done.ok()).build();
-    ///     let duplex = Duplex::from_halves(&answers, &questions);
-    ///     duplex.writable().end("really?");
-    ///     assert_eq!(duplex.readable().to_array().await.unwrap(), ["yes", "no"]);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let answers = Readable::from_iter(["yes", "no"]);
+    ///         let questions = Writable::objects(|_: &str, done| done.ok()).build();
+    ///         let duplex = Duplex::from_halves(&answers, &questions);
+    ///         duplex.writable().end("really?");
+    ///         assert_eq!(duplex.readable().to_array().await.unwrap(), ["yes", "no"]);
+    ///     })
+    /// }
     /// ```
     #[must_use]
     pub fn from_halves(readable: &Readable<R>, writable: &Writable<W>) -> Self {
@@ -77,15 +79,17 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Transform, compose}};
+/// use phaseloop_node::{Exit, run, stream::{Transform, compose}};
 ///
-/// run(async {
-///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
-///     let length = Transform::objects(|text: String, out| out.ok_with(text.len()));
-///     let both = compose(&upper.build()).through(&length.build()).build();
-///     both.writable().end("hello");
-///     assert_eq!(both.readable().to_array().await.unwrap(), [5]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
+///         let length = Transform::objects(|text: String, out| out.ok_with(text.len()));
+///         let both = compose(&upper.build()).through(&length.build()).build();
+///         both.writable().end("hello");
+///         assert_eq!(both.readable().to_array().await.unwrap(), [5]);
+///     })
+/// }
 /// ```
 pub fn compose<W: 'static, R: 'static>(first: &impl AsDuplex<W, R>) -> Composition<W, R> {
     let first = first.as_duplex().clone();
@@ -111,14 +115,16 @@ type Stage = Box<dyn FnOnce(&Rc<Row>, bool)>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Composition, Transform, compose}};
+/// use phaseloop_node::{Exit, run, stream::{Composition, Transform, compose}};
 ///
-/// run(async {
-///     let chain: Composition<u8, u8> = compose(&Transform::pass_through());
-///     let duplex = chain.through(&Transform::pass_through()).build();
-///     duplex.writable().end(7);
-///     assert_eq!(duplex.readable().to_array().await.unwrap(), [7]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let chain: Composition<u8, u8> = compose(&Transform::pass_through());
+///         let duplex = chain.through(&Transform::pass_through()).build();
+///         duplex.writable().end(7);
+///         assert_eq!(duplex.readable().to_array().await.unwrap(), [7]);
+///     })
+/// }
 /// ```
 #[must_use = "a composition does nothing until `build`"]
 pub struct Composition<W: 'static, R: 'static> {

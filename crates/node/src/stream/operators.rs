@@ -26,13 +26,15 @@ impl<T: 'static> Readable<T> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, stream::Readable};
+    /// use phaseloop_node::{Exit, run, stream::Readable};
     ///
-    /// run(async {
-    ///     let numbers = Readable::from_iter(1..=6);
-    ///     let even = numbers.filter(|n| n % 2 == 0).map(|n| n * 10);
-    ///     assert_eq!(even.to_array().await.unwrap(), [20, 40, 60]);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let numbers = Readable::from_iter(1..=6);
+    ///         let even = numbers.filter(|n| n % 2 == 0).map(|n| n * 10);
+    ///         assert_eq!(even.to_array().await.unwrap(), [20, 40, 60]);
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn map<U: 'static>(&self, mut f: impl FnMut(T) -> U + 'static) -> Readable<U> {

@@ -23,13 +23,15 @@ use phaseloop::task::next_tick;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{consumers, duplex_pair}};
+/// use phaseloop_node::{Exit, run, stream::{consumers, duplex_pair}};
 ///
-/// run(async {
-///     let (client, server) = duplex_pair::<Vec<u8>>();
-///     client.writable().end("hello");
-///     assert_eq!(consumers::text(server.readable()).await.unwrap(), "hello");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let (client, server) = duplex_pair::<Vec<u8>>();
+///         client.writable().end("hello");
+///         assert_eq!(consumers::text(server.readable()).await.unwrap(), "hello");
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn duplex_pair<T: ByteChunk>() -> (Duplex<T, T>, Duplex<T, T>) {

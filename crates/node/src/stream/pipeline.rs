@@ -34,19 +34,24 @@ use phaseloop::task::next_tick;
 /// use std::{cell::RefCell, rc::Rc};
 /// use phaseloop_node::{run, stream::{Readable, Transform, Writable, pipeline}};
 ///
-/// let seen = Rc::new(RefCell::new(Vec::new()));
-/// let log = seen.clone();
-/// run(async move {
-///     let source = Readable::from_iter(["a", "b"]);
-///     let upper = Transform::objects(|text: &str, out| out.ok_with(text.to_uppercase())).build();
-///     let sink = Writable::objects(move |text: String, done| {
-///         log.borrow_mut().push(text);
-///         done.ok();
-///     })
-///     .build();
-///     pipeline(&source).through(&upper).into(&sink).await.unwrap();
-/// });
-/// assert_eq!(*seen.borrow(), ["A", "B"]);
+/// fn main() {
+///     let seen = Rc::new(RefCell::new(Vec::new()));
+///     let log = seen.clone();
+///     run(async move {
+///         let source = Readable::from_iter(["a", "b"]);
+///         let upper = Transform::objects(|text: &str, out| {
+///             out.ok_with(text.to_uppercase());
+///         })
+///         .build();
+///         let sink = Writable::objects(move |text: String, done| {
+///             log.borrow_mut().push(text);
+///             done.ok();
+///         })
+///         .build();
+///         pipeline(&source).through(&upper).into(&sink).await.unwrap();
+///     });
+///     assert_eq!(*seen.borrow(), ["A", "B"]);
+/// }
 /// ```
 pub fn pipeline<T: 'static>(source: &Readable<T>) -> Pipeline<T> {
     let row = Rc::new(Row::default());
@@ -66,15 +71,17 @@ pub fn pipeline<T: 'static>(source: &Readable<T>) -> Pipeline<T> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, Transform, Writable, pipeline}};
+/// use phaseloop_node::{Exit, run, stream::{Readable, Transform, Writable, pipeline}};
 ///
-/// run(async {
-///     let source = Readable::from_iter(["a", "b"]);
-///     let same = Transform::pass_through();
-///     let sink = Writable::objects(|_: &str, done| done.ok()).build();
-///     let without_sink = pipeline(&source).through(&same);
-///     without_sink.into(&sink).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let source = Readable::from_iter(["a", "b"]);
+///         let same = Transform::pass_through();
+///         let sink = Writable::objects(|_: &str, done| done.ok()).build();
+///         let without_sink = pipeline(&source).through(&same);
+///         without_sink.into(&sink).await.unwrap();
+///     })
+/// }
 /// ```
 #[must_use = "a chain without a sink moves no data"]
 pub struct Pipeline<T: 'static> {
@@ -111,13 +118,15 @@ impl<T: Clone + 'static> Pipeline<T> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, stream::{Readable, Writable, pipeline}};
+    /// use phaseloop_node::{Exit, run, stream::{Readable, Writable, pipeline}};
     ///
-    /// run(async {
-    ///     let sink = Writable::objects(|_: u32, done| done.ok()).build();
-    ///     pipeline(&Readable::from_iter([1, 2])).into_open(&sink).await.unwrap();
-    ///     assert!(sink.is_writable());
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let sink = Writable::objects(|_: u32, done| done.ok()).build();
+    ///         pipeline(&Readable::from_iter([1, 2])).into_open(&sink).await.unwrap();
+    ///         assert!(sink.is_writable());
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn into_open(self, sink: &Writable<T>) -> PipelineEnd {
@@ -138,10 +147,12 @@ impl<T: Clone + 'static> Pipeline<T> {
 ///     of.as_duplex().writable()
 /// }
 ///
-/// phaseloop_node::run(async {
-///     let same = Transform::pass_through();
-///     input(&same).write(1);
-/// });
+/// fn main() -> phaseloop_node::Exit<()> {
+///     phaseloop_node::run(async {
+///         let same = Transform::pass_through();
+///         input(&same).write(1);
+///     })
+/// }
 /// ```
 pub trait AsDuplex<W: 'static, R: 'static> {
     /// Returns the duplex stream.
@@ -169,13 +180,15 @@ impl<W: 'static, R: 'static> AsDuplex<W, R> for Transform<W, R> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, Writable, pipeline}};
+/// use phaseloop_node::{Exit, run, stream::{Readable, Writable, pipeline}};
 ///
-/// run(async {
-///     let source = Readable::from_iter([1, 2]);
-///     let sink = Writable::objects(|_: i32, done| done.ok()).build();
-///     pipeline(&source).into(&sink).then(|result| assert!(result.is_ok()));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let source = Readable::from_iter([1, 2]);
+///         let sink = Writable::objects(|_: i32, done| done.ok()).build();
+///         pipeline(&source).into(&sink).then(|result| assert!(result.is_ok()));
+///     })
+/// }
 /// ```
 #[must_use = "await it or pass a callback to get its errors"]
 pub struct PipelineEnd<V = ()> {

@@ -31,17 +31,19 @@ use phaseloop::task::next_tick;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{async_generator, run, stream::{Writable, pipeline_from}};
+/// use phaseloop_node::{Exit, async_generator, run, stream::{Writable, pipeline_from}};
 ///
-/// run(async {
-///     let numbers = async_generator(|out| async move {
-///         out.yield_value(1).await;
-///         out.yield_value(2).await;
-///         Ok(())
-///     });
-///     let sink = Writable::objects(|_: i32, done| done.ok()).build();
-///     pipeline_from(numbers).into(&sink).await.unwrap();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let numbers = async_generator(|out| async move {
+///             out.yield_value(1).await;
+///             out.yield_value(2).await;
+///             Ok(())
+///         });
+///         let sink = Writable::objects(|_: i32, done| done.ok()).build();
+///         pipeline_from(numbers).into(&sink).await.unwrap();
+///     })
+/// }
 /// ```
 pub fn pipeline_from<T, E, S>(items: S) -> GeneratorPipeline<S>
 where
@@ -62,28 +64,30 @@ impl<T: 'static> Pipeline<T> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{async_generator, run, stream::{Readable, Writable, pipeline}};
+    /// use phaseloop_node::{Exit, async_generator, run, stream::{Readable, Writable, pipeline}};
     /// use phaseloop::stream::StreamExt;
     ///
-    /// run(async {
-    ///     let sink = Writable::objects(|n: i32, done| {
-    ///         assert!(n % 10 == 0);
-    ///         done.ok();
-    ///     })
-    ///     .build();
-    ///     pipeline(&Readable::from_iter([1, 2]))
-    ///         .generator(|mut source| {
-    ///             async_generator(|out| async move {
-    ///                 while let Some(n) = source.next().await {
-    ///                     out.yield_value(n? * 10).await;
-    ///                 }
-    ///                 Ok(())
-    ///             })
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let sink = Writable::objects(|n: i32, done| {
+    ///             assert!(n % 10 == 0);
+    ///             done.ok();
     ///         })
-    ///         .into(&sink)
-    ///         .await
-    ///         .unwrap();
-    /// });
+    ///         .build();
+    ///         pipeline(&Readable::from_iter([1, 2]))
+    ///             .generator(|mut source| {
+    ///                 async_generator(|out| async move {
+    ///                     while let Some(n) = source.next().await {
+    ///                         out.yield_value(n? * 10).await;
+    ///                     }
+    ///                     Ok(())
+    ///                 })
+    ///             })
+    ///             .into(&sink)
+    ///             .await
+    ///             .unwrap();
+    ///     })
+    /// }
     /// ```
     pub fn generator<U, E, S>(self, function: impl FnOnce(Chunks<T>) -> S) -> GeneratorPipeline<S>
     where
@@ -106,19 +110,21 @@ impl<T: 'static> Pipeline<T> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, stream::{Readable, pipeline}};
+    /// use phaseloop_node::{Exit, run, stream::{Readable, pipeline}};
     /// use phaseloop::stream::StreamExt;
     ///
-    /// run(async {
-    ///     let sum = pipeline(&Readable::from_iter([1, 2, 3])).run(|mut source| async move {
-    ///         let mut sum = 0;
-    ///         while let Some(n) = source.next().await {
-    ///             sum += n?;
-    ///         }
-    ///         Ok(sum)
-    ///     });
-    ///     assert_eq!(sum.await.unwrap(), 6);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let sum = pipeline(&Readable::from_iter([1, 2, 3])).run(|mut source| async move {
+    ///             let mut sum = 0;
+    ///             while let Some(n) = source.next().await {
+    ///                 sum += n?;
+    ///             }
+    ///             Ok(sum)
+    ///         });
+    ///         assert_eq!(sum.await.unwrap(), 6);
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn run<V, F>(self, function: impl FnOnce(Chunks<T>) -> F) -> PipelineEnd<V>
@@ -135,14 +141,16 @@ impl<T: 'static> Pipeline<T> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Error, run, stream::pipeline_from};
+/// use phaseloop_node::{Error, Exit, run, stream::pipeline_from};
 /// use futures::stream::{StreamExt, iter};
 ///
-/// run(async {
-///     let chain = pipeline_from(iter(["a", "b"].map(Ok::<_, Error>)));
-///     let count = chain.run(|items| async move { Ok(items.count().await) });
-///     assert_eq!(count.await.unwrap(), 2);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let chain = pipeline_from(iter(["a", "b"].map(Ok::<_, Error>)));
+///         let count = chain.run(|items| async move { Ok(items.count().await) });
+///         assert_eq!(count.await.unwrap(), 2);
+///     })
+/// }
 /// ```
 #[must_use = "a chain without a sink moves no data"]
 pub struct GeneratorPipeline<S> {

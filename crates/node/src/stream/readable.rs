@@ -71,16 +71,18 @@ pub(super) type DecodeHook<T> = Box<dyn FnMut(Option<T>) -> T>;
 /// use std::{cell::RefCell, rc::Rc};
 /// use phaseloop_node::{run, stream::Readable};
 ///
-/// let seen = Rc::new(RefCell::new(Vec::new()));
-/// let log = seen.clone();
-/// run(async move {
-///     let readable = Readable::objects().build();
-///     readable.push(1);
-///     readable.push(2);
-///     readable.push_end();
-///     readable.on_data(move |n| log.borrow_mut().push(*n));
-/// });
-/// assert_eq!(*seen.borrow(), [1, 2]);
+/// fn main() {
+///     let seen = Rc::new(RefCell::new(Vec::new()));
+///     let log = seen.clone();
+///     run(async move {
+///         let readable = Readable::objects().build();
+///         readable.push(1);
+///         readable.push(2);
+///         readable.push_end();
+///         readable.on_data(move |n| log.borrow_mut().push(*n));
+///     });
+///     assert_eq!(*seen.borrow(), [1, 2]);
+/// }
 /// ```
 pub struct Readable<T: 'static> {
     pub(super) state: Rc<State<T>>,

@@ -19,19 +19,21 @@ use phaseloop::task::next_tick;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Transform};
+/// use phaseloop_node::{Exit, run, stream::Transform};
 ///
-/// run(async {
-///     let words = Transform::objects(|line: String, out| {
-///         for word in line.split(' ') {
-///             out.push(word.to_owned());
-///         }
-///         out.ok();
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let words = Transform::objects(|line: String, out| {
+///             for word in line.split(' ') {
+///                 out.push(word.to_owned());
+///             }
+///             out.ok();
+///         })
+///         .build();
+///         words.writable().end("two words");
+///         assert_eq!(words.readable().to_array().await.unwrap(), ["two", "words"]);
 ///     })
-///     .build();
-///     words.writable().end("two words");
-///     assert_eq!(words.readable().to_array().await.unwrap(), ["two", "words"]);
-/// });
+/// }
 /// ```
 #[must_use = "the stream waits until `ok`, `ok_with` or `fail` is called"]
 pub struct Transformed<R: 'static> {
@@ -100,14 +102,16 @@ type FlushHook<R> = Box<dyn FnOnce(Transformed<R>)>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Transform};
+/// use phaseloop_node::{Exit, run, stream::Transform};
 ///
-/// run(async {
-///     let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
-///     let upper = upper.build();
-///     upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
-///     upper.writable().end("hello");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let upper = Transform::objects(|text: String, out| out.ok_with(text.to_uppercase()));
+///         let upper = upper.build();
+///         upper.readable().on_data(|text| assert_eq!(text, "HELLO"));
+///         upper.writable().end("hello");
+///     })
+/// }
 /// ```
 pub struct Transform<W: 'static, R: 'static> {
     duplex: Duplex<W, R>,
@@ -118,16 +122,18 @@ pub struct Transform<W: 'static, R: 'static> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Transform};
+/// use phaseloop_node::{Exit, run, stream::Transform};
 ///
-/// run(async {
-///     let framed = Transform::objects(|text: String, out| out.ok_with(text))
-///         .high_water_mark(4)
-///         .flush(|out| out.ok_with("end".to_owned()))
-///         .build();
-///     framed.writable().end("begin");
-///     assert_eq!(framed.readable().to_array().await.unwrap(), ["begin", "end"]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let framed = Transform::objects(|text: String, out| out.ok_with(text))
+///             .high_water_mark(4)
+///             .flush(|out| out.ok_with("end".to_owned()))
+///             .build();
+///         framed.writable().end("begin");
+///         assert_eq!(framed.readable().to_array().await.unwrap(), ["begin", "end"]);
+///     })
+/// }
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct TransformBuilder<W: 'static, R: 'static> {

@@ -67,19 +67,21 @@ pub(crate) trait Device<T> {
 /// use std::{cell::RefCell, rc::Rc};
 /// use phaseloop_node::{run, stream::Writable};
 ///
-/// let seen = Rc::new(RefCell::new(String::new()));
-/// let text = seen.clone();
-/// run(async move {
-///     let writable = Writable::bytes(move |chunk: String, done| {
-///         text.borrow_mut().push_str(&chunk);
-///         done.ok();
-///     })
-///     .build();
-///     writable.write("hello, ");
-///     writable.write("world");
-///     writable.end(());
-/// });
-/// assert_eq!(*seen.borrow(), "hello, world");
+/// fn main() {
+///     let seen = Rc::new(RefCell::new(String::new()));
+///     let text = seen.clone();
+///     run(async move {
+///         let writable = Writable::bytes(move |chunk: String, done| {
+///             text.borrow_mut().push_str(&chunk);
+///             done.ok();
+///         })
+///         .build();
+///         writable.write("hello, ");
+///         writable.write("world");
+///         writable.end(());
+///     });
+///     assert_eq!(*seen.borrow(), "hello, world");
+/// }
 /// ```
 pub struct Writable<T: 'static> {
     pub(super) state: Rc<State<T>>,

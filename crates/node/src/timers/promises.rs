@@ -32,15 +32,17 @@ use phaseloop::task;
 /// ```
 /// use phaseloop_node::{AbortController, run, timers::promises::{Options, set_timeout_with}};
 ///
-/// run(async {
-///     let controller = AbortController::new();
-///     let options = Options::new().signal(&controller.signal());
-///     let sleep = set_timeout_with(60_000, (), &options);
-///     controller.abort();
-///     assert_eq!(sleep.await.unwrap_err().to_string(), "The operation was aborted");
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let controller = AbortController::new();
+///         let options = Options::new().signal(&controller.signal());
+///         let sleep = set_timeout_with(60_000, (), &options);
+///         controller.abort();
+///         assert_eq!(sleep.await.unwrap_err().to_string(), "The operation was aborted");
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
@@ -90,12 +92,14 @@ pub fn set_timeout<T: Clone + 'static>(delay: impl Into<Delay>, value: T) -> Pro
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, sleep};
+/// use phaseloop_node::{Exit, run, sleep};
 ///
-/// run(async {
-///     sleep(10).await.unwrap();
-///     println!("ten milliseconds later");
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         sleep(10).await.unwrap();
+///         println!("ten milliseconds later");
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn sleep(delay: impl Into<Delay>) -> Promise<()> {
@@ -141,7 +145,9 @@ pub fn set_timeout_with<T: Clone + 'static>(
 /// ```
 /// use phaseloop_node::{run, timers::promises::set_immediate};
 ///
-/// run(async { assert_eq!(set_immediate(7).await.unwrap(), 7) });
+/// fn main() {
+///     run(async { assert_eq!(set_immediate(7).await.unwrap(), 7) });
+/// }
 /// ```
 pub fn set_immediate<T: Clone + 'static>(value: T) -> Promise<T> {
     set_immediate_with(value, &Options::default())
@@ -216,14 +222,16 @@ where
 /// use phaseloop::stream::StreamExt;
 /// use phaseloop_node::{run, timers::promises::set_interval};
 ///
-/// run(async {
-///     let mut ticks = set_interval(1, "tick").take(3);
-///     while let Some(tick) = ticks.next().await {
-///         println!("{}", tick.unwrap());
-///     }
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let mut ticks = set_interval(1, "tick").take(3);
+///         while let Some(tick) = ticks.next().await {
+///             println!("{}", tick.unwrap());
+///         }
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 #[track_caller]
 pub fn set_interval<T: Clone>(delay: impl Into<Delay>, value: T) -> Interval<T> {
@@ -268,15 +276,17 @@ pub fn set_interval_with<T: Clone>(
 /// use phaseloop_node::timers::promises::{Interval, Options, set_interval_with};
 /// use phaseloop::stream::StreamExt as _;
 ///
-/// run(async {
-///     let options = Options::new().signal(&AbortSignal::timeout(10));
-///     let mut beats: Interval<&str> = set_interval_with(2, "beat", &options);
-///     while let Some(Ok(beat)) = beats.next().await {
-///         println!("{beat}");
-///     }
-/// })
-/// .into_output()
-/// .unwrap();
+/// fn main() {
+///     run(async {
+///         let options = Options::new().signal(&AbortSignal::timeout(10));
+///         let mut beats: Interval<&str> = set_interval_with(2, "beat", &options);
+///         while let Some(Ok(beat)) = beats.next().await {
+///             println!("{beat}");
+///         }
+///     })
+///     .into_output()
+///     .unwrap();
+/// }
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Interval<T> {

@@ -30,12 +30,14 @@ use phaseloop::extension::frame::is_plain;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{TimeoutId, clear_timeout_by_id, run, set_timeout};
+/// use phaseloop_node::{Exit, TimeoutId, clear_timeout_by_id, run, set_timeout};
 ///
-/// run(async {
-///     let text = set_timeout(1, || unreachable!()).id().to_string();
-///     clear_timeout_by_id(text.parse::<TimeoutId>().unwrap());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let text = set_timeout(1, || unreachable!()).id().to_string();
+///         clear_timeout_by_id(text.parse::<TimeoutId>().unwrap());
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeoutId(pub(super) u64);
@@ -61,15 +63,17 @@ impl FromStr for TimeoutId {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Timeout, run, set_timeout};
+/// use phaseloop_node::{Exit, Timeout, run, set_timeout};
 ///
-/// run(async {
-///     let idle: Timeout = set_timeout(60_000, || println!("idle for a minute"));
-///     idle.unref(); // the program may end before
-///     set_timeout(1, move || {
-///         idle.refresh(); // something has happened: count from now
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let idle: Timeout = set_timeout(60_000, || println!("idle for a minute"));
+///         idle.unref(); // the program may end before
+///         set_timeout(1, move || {
+///             idle.refresh(); // something has happened: count from now
+///         });
+///     })
+/// }
 /// ```
 //
 // The lists hold one reference to the state. When the last other reference is dropped and the timer

@@ -21,9 +21,11 @@ use crate::error::Error;
 /// ```
 /// use phaseloop_node::tls::ClientContext;
 ///
-/// let mozilla = ClientContext::new();
-/// assert!(ClientContext::with_ca(b"no certificate").is_err());
-/// # let _ = mozilla;
+/// fn main() {
+///     let mozilla = ClientContext::new();
+///     assert!(ClientContext::with_ca(b"no certificate").is_err());
+///     println!("{mozilla:?}");
+/// }
 /// ```
 #[derive(Clone)]
 pub struct ClientContext {
@@ -68,8 +70,10 @@ impl ClientContext {
     /// ```
     /// use phaseloop_node::tls::ClientContext;
     ///
-    /// let anonymous = ClientContext::new();
-    /// assert!(anonymous.with_certificate(b"no certificate", b"no key").is_err());
+    /// fn main() {
+    ///     let anonymous = ClientContext::new();
+    ///     assert!(anonymous.with_certificate(b"no certificate", b"no key").is_err());
+    /// }
     /// ```
     pub fn with_certificate(&self, certificate: &[u8], key: &[u8]) -> Result<Self, Error> {
         let key = PrivateKeyDer::from_pem_slice(key).map_err(invalid)?;
@@ -98,8 +102,10 @@ impl ClientContext {
     /// ```
     /// use phaseloop_node::tls::ClientContext;
     ///
-    /// let context = ClientContext::new().with_alpn_protocols(["mqtt", "http/1.1"]);
-    /// # let _ = context;
+    /// fn main() {
+    ///     let context = ClientContext::new().with_alpn_protocols(["mqtt", "http/1.1"]);
+    ///     println!("{context:?}");
+    /// }
     /// ```
     #[must_use]
     pub fn with_alpn_protocols<P: Into<Vec<u8>>>(
@@ -151,7 +157,9 @@ impl fmt::Debug for ClientContext {
 /// ```
 /// use phaseloop_node::tls::ServerContext;
 ///
-/// assert!(ServerContext::new(b"no certificate", b"no key").is_err());
+/// fn main() {
+///     assert!(ServerContext::new(b"no certificate", b"no key").is_err());
+/// }
 /// ```
 #[derive(Clone)]
 pub struct ServerContext {
@@ -214,10 +222,13 @@ impl ServerContext {
     /// ```no_run
     /// use phaseloop_node::tls::ServerContext;
     ///
-    /// # let (certificate, key, other_certificate, other_key) = (b"", b"", b"", b"");
-    /// let mut context = ServerContext::new(certificate, key).unwrap();
-    /// let other = ServerContext::new(other_certificate, other_key).unwrap();
-    /// context.add_context("*.example.org", &other);
+    /// fn main() {
+    ///     let read = |path| std::fs::read(path).unwrap();
+    ///     let certificate = read("certificate.pem");
+    ///     let mut context = ServerContext::new(&certificate, &read("key.pem")).unwrap();
+    ///     let other = ServerContext::new(&read("other.pem"), &read("other-key.pem")).unwrap();
+    ///     context.add_context("*.example.org", &other);
+    /// }
     /// ```
     pub fn add_context(&mut self, server_name: impl Into<String>, other: &Self) {
         let mut config = ServerConfig::clone(&self.config);
@@ -238,13 +249,16 @@ impl ServerContext {
     /// ```no_run
     /// use phaseloop_node::tls::{self, ServerContext};
     ///
-    /// # let (certificate, key) = (b"", b"");
-    /// let context = ServerContext::new(certificate, key).unwrap();
-    /// let context = context.with_alpn_protocols(["mqtt", "http/1.1"]);
-    /// let server = tls::create_server(&context, |socket| {
-    ///     let session = tls::session(socket).unwrap();
-    ///     println!("{:?}", session.alpn_protocol());
-    /// });
+    /// fn main() {
+    ///     let certificate = std::fs::read("certificate.pem").unwrap();
+    ///     let key = std::fs::read("key.pem").unwrap();
+    ///     let context = ServerContext::new(&certificate, &key).unwrap();
+    ///     let context = context.with_alpn_protocols(["mqtt", "http/1.1"]);
+    ///     let server = tls::create_server(&context, |socket| {
+    ///         let session = tls::session(socket).unwrap();
+    ///         println!("{:?}", session.alpn_protocol());
+    ///     });
+    /// }
     /// ```
     #[must_use]
     pub fn with_alpn_protocols<P: Into<Vec<u8>>>(

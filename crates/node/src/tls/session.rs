@@ -13,19 +13,21 @@ use crate::net::Socket;
 /// # Examples
 ///
 /// ```no_run
-/// use phaseloop_node::{Emitter, net::CONNECT, run, tls};
+/// use phaseloop_node::{Emitter, Exit, net::CONNECT, run, tls};
 ///
-/// run(async {
-///     let socket = tls::connect(("example.org", 443));
-///     socket.on_this(CONNECT, |socket, ()| {
-///         let session = tls::session(socket).unwrap();
-///         println!("{:?} {:?}", session.protocol(), session.cipher());
-///         for certificate in session.peer_certificates() {
-///             println!("{}", certificate.fingerprint256());
-///         }
-///         socket.end(());
-///     });
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let socket = tls::connect(("example.org", 443));
+///         socket.on_this(CONNECT, |socket, ()| {
+///             let session = tls::session(socket).unwrap();
+///             println!("{:?} {:?}", session.protocol(), session.cipher());
+///             for certificate in session.peer_certificates() {
+///                 println!("{}", certificate.fingerprint256());
+///             }
+///             socket.end(());
+///         });
+///     })
+/// }
 /// ```
 #[must_use]
 pub fn session(socket: &Socket) -> Option<Session> {

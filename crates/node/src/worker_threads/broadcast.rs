@@ -34,17 +34,19 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, worker_threads::BroadcastChannel};
+/// use phaseloop_node::{Exit, run, worker_threads::BroadcastChannel};
 ///
-/// run(async {
-///     let (one, two) = (BroadcastChannel::new("news"), BroadcastChannel::new("news"));
-///     let closing = two.clone();
-///     two.on_message(move |text: &String| {
-///         assert_eq!(text, "hello");
-///         closing.close();
-///     });
-///     one.post_message("hello".to_owned());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let (one, two) = (BroadcastChannel::new("news"), BroadcastChannel::new("news"));
+///         let closing = two.clone();
+///         two.on_message(move |text: &String| {
+///             assert_eq!(text, "hello");
+///             closing.close();
+///         });
+///         one.post_message("hello".to_owned());
+///     })
+/// }
 /// ```
 pub struct BroadcastChannel<T: Clone + Send + 'static> {
     member: Rc<Member<T>>,

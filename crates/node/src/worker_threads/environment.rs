@@ -61,16 +61,18 @@ pub fn is_main_thread() -> bool {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 /// use phaseloop_node::worker_threads::{Worker, get_environment_data, set_environment_data};
 ///
-/// run(async {
-///     set_environment_data("limit", 7_u32);
-///     let worker = Worker::<(), u32>::new(|parent| async move {
-///         parent.post_message(*get_environment_data::<u32>("limit").unwrap());
-///     });
-///     worker.unwrap().on_message(|limit| assert_eq!(*limit, 7));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         set_environment_data("limit", 7_u32);
+///         let worker = Worker::<(), u32>::new(|parent| async move {
+///             parent.post_message(*get_environment_data::<u32>("limit").unwrap());
+///         });
+///         worker.unwrap().on_message(|limit| assert_eq!(*limit, 7));
+///     })
+/// }
 /// ```
 pub fn set_environment_data<T: Send + Sync + 'static>(key: impl Into<String>, value: T) {
     let before = {

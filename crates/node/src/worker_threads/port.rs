@@ -36,16 +36,18 @@ pub const CLOSE: Event<()> = Event::new("close");
 /// ```
 /// use phaseloop_node::worker_threads::MessageChannel;
 ///
-/// phaseloop::run(async {
-///     let channel = MessageChannel::<u32>::new();
-///     let port = channel.port2.clone();
-///     channel.port2.on_message(move |n| {
-///         assert_eq!(*n, 7);
-///         port.close();
-///     });
-///     channel.port1.post_message(7);
-/// })
-/// .unwrap();
+/// fn main() {
+///     phaseloop::run(async {
+///         let channel = MessageChannel::<u32>::new();
+///         let port = channel.port2.clone();
+///         channel.port2.on_message(move |n| {
+///             assert_eq!(*n, 7);
+///             port.close();
+///         });
+///         channel.port1.post_message(7);
+///     })
+///     .unwrap();
+/// }
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
@@ -130,14 +132,16 @@ impl<T> Clone for Outlet<T> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, worker_threads::MessageChannel};
+/// use phaseloop_node::{Exit, run, worker_threads::MessageChannel};
 ///
-/// run(async {
-///     let MessageChannel { port1, port2, .. } = MessageChannel::<&str>::new();
-///     port1.post_message("hello");
-///     assert_eq!(port2.receive_message(), Some("hello"));
-///     port2.close();
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let MessageChannel { port1, port2, .. } = MessageChannel::<&str>::new();
+///         port1.post_message("hello");
+///         assert_eq!(port2.receive_message(), Some("hello"));
+///         port2.close();
+///     })
+/// }
 /// ```
 pub struct MessagePort<S: 'static, R: 'static = S> {
     port: Rc<Port<S, R>>,
@@ -241,16 +245,18 @@ impl<S: 'static, R: 'static> MessagePort<S, R> {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, worker_threads::MessageChannel};
+    /// use phaseloop_node::{Exit, run, worker_threads::MessageChannel};
     ///
-    /// run(async {
-    ///     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
-    ///     port2.on_message_this(|port, n| {
-    ///         assert_eq!(*n, 7);
-    ///         port.close();
-    ///     });
-    ///     port1.post_message(7);
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
+    ///         port2.on_message_this(|port, n| {
+    ///             assert_eq!(*n, 7);
+    ///             port.close();
+    ///         });
+    ///         port1.post_message(7);
+    ///     })
+    /// }
     /// ```
     pub fn on_message_this(&self, listener: impl Fn(&Listening<Self>, &R) + 'static) -> ListenerId {
         self.on_this(Self::MESSAGE, listener)
@@ -492,22 +498,24 @@ impl<S: 'static, R: 'static> fmt::Debug for MessagePort<S, R> {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, worker_threads::MessageChannel};
+/// use phaseloop_node::{Exit, run, worker_threads::MessageChannel};
 ///
-/// run(async {
-///     let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
-///     let detached = port2.detach().unwrap();
-///     let thread = std::thread::spawn(|| {
-///         run(async {
-///             detached.attach().on_message_this(|port, n| {
-///                 assert_eq!(*n, 7);
-///                 port.close();
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let MessageChannel { port1, port2, .. } = MessageChannel::<u32>::new();
+///         let detached = port2.detach().unwrap();
+///         let thread = std::thread::spawn(|| {
+///             run(async {
+///                 detached.attach().on_message_this(|port, n| {
+///                     assert_eq!(*n, 7);
+///                     port.close();
+///                 });
 ///             });
 ///         });
-///     });
-///     port1.post_message(7);
-///     thread.join().unwrap();
-/// });
+///         port1.post_message(7);
+///         thread.join().unwrap();
+///     })
+/// }
 /// ```
 pub struct DetachedPort<S, R = S> {
     /// `None` once the port is attached.

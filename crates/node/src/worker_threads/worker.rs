@@ -47,22 +47,24 @@ pub const EXIT: Event<i32> = Event::new("exit");
 /// use phaseloop_node as node;
 /// use phaseloop_node::{Emitter, worker_threads::{EXIT, Worker}};
 ///
-/// let sum = Rc::new(Cell::new(0));
-/// let seen = sum.clone();
-/// let exit = node::run(async move {
-///     let worker = Worker::new(|port| async move {
-///         let parent = port.clone();
-///         port.on_message(move |n: &u32| {
-///             parent.post_message(n * 2);
-///             parent.close();
-///         });
-///     })?;
-///     worker.on_message(move |n| seen.set(*n));
-///     worker.on(EXIT, |code| assert_eq!(*code, 0));
-///     worker.post_message(21);
-///     Ok::<_, std::io::Error>(())
-/// });
-/// assert_eq!((exit.code(), sum.get()), (0, 42));
+/// fn main() {
+///     let sum = Rc::new(Cell::new(0));
+///     let seen = sum.clone();
+///     let exit = node::run(async move {
+///         let worker = Worker::new(|port| async move {
+///             let parent = port.clone();
+///             port.on_message(move |n: &u32| {
+///                 parent.post_message(n * 2);
+///                 parent.close();
+///             });
+///         })?;
+///         worker.on_message(move |n| seen.set(*n));
+///         worker.on(EXIT, |code| assert_eq!(*code, 0));
+///         worker.post_message(21);
+///         Ok::<_, std::io::Error>(())
+///     });
+///     assert_eq!((exit.code(), sum.get()), (0, 42));
+/// }
 /// ```
 pub struct Worker<S: 'static, R: 'static> {
     inner: Rc<Inner<S, R>>,
@@ -213,19 +215,21 @@ where
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, worker_threads::Worker};
+    /// use phaseloop_node::{Exit, run, worker_threads::Worker};
     ///
-    /// run(async {
-    ///     let worker = Worker::new(|parent| async move {
-    ///         parent.on_message_this(|parent, n: &u32| parent.post_message(n * 2));
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let worker = Worker::new(|parent| async move {
+    ///             parent.on_message_this(|parent, n: &u32| parent.post_message(n * 2));
+    ///         })
+    ///         .unwrap();
+    ///         worker.on_message_this(|worker, n| {
+    ///             assert_eq!(*n, 42);
+    ///             worker.terminate();
+    ///         });
+    ///         worker.post_message(21);
     ///     })
-    ///     .unwrap();
-    ///     worker.on_message_this(|worker, n| {
-    ///         assert_eq!(*n, 42);
-    ///         worker.terminate();
-    ///     });
-    ///     worker.post_message(21);
-    /// });
+    /// }
     /// ```
     pub fn on_message_this(&self, listener: impl Fn(&Listening<Self>, &R) + 'static) -> ListenerId {
         let port = &self.inner.port;

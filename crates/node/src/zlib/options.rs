@@ -14,7 +14,9 @@ use crate::reason::throw;
 /// ```
 /// use phaseloop_node::zlib::Flush;
 ///
-/// assert!(Flush::None < Flush::Sync && Flush::Sync < Flush::Finish);
+/// fn main() {
+///     assert!(Flush::None < Flush::Sync && Flush::Sync < Flush::Finish);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flush {
@@ -62,8 +64,10 @@ impl Flush {
 /// ```
 /// use phaseloop_node::zlib::{Options, Strategy};
 ///
-/// let pixels = Options { strategy: Strategy::Rle, ..Options::default() };
-/// assert_eq!(pixels.level, -1);
+/// fn main() {
+///     let pixels = Options { strategy: Strategy::Rle, ..Options::default() };
+///     assert_eq!(pixels.level, -1);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
@@ -90,11 +94,13 @@ pub enum Strategy {
 /// ```
 /// use phaseloop_node::zlib::{Options, gunzip_sync_with, gzip_sync_with};
 ///
-/// let small = Options { level: 9, ..Options::default() };
-/// let packed = gzip_sync_with(vec![0; 10_000], &small).unwrap();
-/// let limited = Options { max_output_length: 100, ..Options::default() };
-/// let error = gunzip_sync_with(packed, &limited).unwrap_err();
-/// assert_eq!(error.code(), Some("ERR_BUFFER_TOO_LARGE"));
+/// fn main() {
+///     let small = Options { level: 9, ..Options::default() };
+///     let packed = gzip_sync_with(vec![0; 10_000], &small).unwrap();
+///     let limited = Options { max_output_length: 100, ..Options::default() };
+///     let error = gunzip_sync_with(packed, &limited).unwrap_err();
+///     assert_eq!(error.code(), Some("ERR_BUFFER_TOO_LARGE"));
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {

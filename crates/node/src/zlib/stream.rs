@@ -34,18 +34,20 @@ type Out = Transformed<Vec<u8>>;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::{Readable, Writable, pipeline}, zlib};
+/// use phaseloop_node::{Exit, run, stream::{Readable, Writable, pipeline}, zlib};
 ///
-/// run(async {
-///     let text = Readable::from_iter([b"some ".to_vec(), b"text".to_vec()]);
-///     let sink = Writable::bytes(|bytes: Vec<u8>, done| {
-///         assert_eq!(bytes, b"some text");
-///         done.ok();
-///     });
-///     let (pack, unpack) = (zlib::create_gzip(), zlib::create_gunzip());
-///     pipeline(&text).through(&pack).through(&unpack).into(&sink.build()).await.unwrap();
-///     assert_eq!(pack.bytes_written(), 9);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let text = Readable::from_iter([b"some ".to_vec(), b"text".to_vec()]);
+///         let sink = Writable::bytes(|bytes: Vec<u8>, done| {
+///             assert_eq!(bytes, b"some text");
+///             done.ok();
+///         });
+///         let (pack, unpack) = (zlib::create_gzip(), zlib::create_gunzip());
+///         pipeline(&text).through(&pack).through(&unpack).into(&sink.build()).await.unwrap();
+///         assert_eq!(pack.bytes_written(), 9);
+///     })
+/// }
 /// ```
 pub struct Zlib {
     transform: Transform<Vec<u8>, Vec<u8>>,
@@ -112,14 +114,16 @@ impl Zlib {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{run, zlib::{self, Flush}};
+    /// use phaseloop_node::{Exit, run, zlib::{self, Flush}};
     ///
-    /// run(async {
-    ///     let pack = zlib::create_deflate();
-    ///     pack.readable().on_data(|bytes| assert!(!bytes.is_empty()));
-    ///     pack.writable().write("a line\n");
-    ///     pack.flush(Flush::Sync, || println!("the peer can read the line"));
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let pack = zlib::create_deflate();
+    ///         pack.readable().on_data(|bytes| assert!(!bytes.is_empty()));
+    ///         pack.writable().write("a line\n");
+    ///         pack.flush(Flush::Sync, || println!("the peer can read the line"));
+    ///     })
+    /// }
     /// ```
     pub fn flush(&self, kind: Flush, callback: impl FnOnce() + 'static) {
         let writable = self.writable();

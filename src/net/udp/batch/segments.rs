@@ -26,8 +26,8 @@ impl Batch {
     /// ```
     /// use phaseloop::net::{Batch, UdpSocket};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let sender = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let receiver = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let mut batch = Batch::new(4, 64 * 1024);
@@ -38,8 +38,7 @@ impl Batch {
     ///         assert_eq!(receiver.recv(&mut buffer).await?, length);
     ///     }
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     pub fn push_segments(&mut self, bytes: &[u8], size: usize, to: SocketAddr) -> io::Result<()> {
         self.add_segments(bytes, size, Address::new(to))
@@ -93,14 +92,14 @@ impl<'a> Datagram<'a> {
 /// ```
 /// use phaseloop::net::Batch;
 ///
-/// # fn main() -> std::io::Result<()> {
-/// let mut batch = Batch::new(4, 1500);
-/// batch.push_segments_to_peer(b"onetwo3", 3)?;
-/// let datagram = batch.iter().next().unwrap();
-/// let segments: Vec<&[u8]> = datagram.segments().collect();
-/// assert_eq!(segments, [&b"one"[..], b"two", b"3"]);
-/// # Ok(())
-/// # }
+/// fn main() -> std::io::Result<()> {
+///     let mut batch = Batch::new(4, 1500);
+///     batch.push_segments_to_peer(b"onetwo3", 3)?;
+///     let datagram = batch.iter().next().unwrap();
+///     let segments: Vec<&[u8]> = datagram.segments().collect();
+///     assert_eq!(segments, [&b"one"[..], b"two", b"3"]);
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {

@@ -45,8 +45,8 @@ impl UdpSocket {
     /// ```
     /// use phaseloop::net::{Batch, UdpSocket};
     ///
-    /// # fn main() -> std::io::Result<()> {
-    /// phaseloop::block_on(async {
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
     ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
     ///     let here = socket.local_addr()?;
     ///     let mut batch = Batch::new(8, 100_000);
@@ -59,8 +59,7 @@ impl UdpSocket {
     ///     }
     ///     assert_eq!(refused, [100_000]);
     ///     Ok(())
-    /// })
-    /// # }
+    /// }
     /// ```
     pub async fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
         batch.has_failed = false;

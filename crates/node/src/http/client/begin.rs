@@ -24,24 +24,26 @@ use crate::site::Site;
 ///
 /// ```
 /// use phaseloop_node::http::{self, RequestOptions};
-/// use phaseloop_node::{Emitter, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, Exit, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| {
-///         assert_eq!(request.method(), "POST");
-///         response.end("created");
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let options = RequestOptions::new(server.address().unwrap()).method("POST");
-///         let request = http::request(options);
-///         request.on_response(|response| {
-///             response.on_data(|bytes| assert_eq!(bytes, b"created"));
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| {
+///             assert_eq!(request.method(), "POST");
+///             response.end("created");
 ///         });
-///         request.end("{}");
-///         let server = server.clone();
-///         request.on(CLOSE, move |()| server.close());
-///     });
-/// });
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             let options = RequestOptions::new(server.address().unwrap()).method("POST");
+///             let request = http::request(options);
+///             request.on_response(|response| {
+///                 response.on_data(|bytes| assert_eq!(bytes, b"created"));
+///             });
+///             request.end("{}");
+///             let server = server.clone();
+///             request.on(CLOSE, move |()| server.close());
+///         });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn request(options: impl Into<RequestOptions>) -> ClientRequest {
@@ -67,13 +69,15 @@ pub fn request(options: impl Into<RequestOptions>) -> ClientRequest {
 ///
 /// ```
 /// use phaseloop_node::http::{RequestOptions, try_request};
-/// use phaseloop_node::run;
+/// use phaseloop_node::{Exit, run};
 ///
-/// run(async {
-///     let bad = RequestOptions::new("localhost").path("/a b");
-///     let error = try_request(bad).unwrap_err();
-///     assert_eq!(error.code(), Some("ERR_UNESCAPED_CHARACTERS"));
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let bad = RequestOptions::new("localhost").path("/a b");
+///         let error = try_request(bad).unwrap_err();
+///         assert_eq!(error.code(), Some("ERR_UNESCAPED_CHARACTERS"));
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn try_request(options: impl Into<RequestOptions>) -> Result<ClientRequest, Error> {
@@ -106,21 +110,23 @@ pub(crate) fn secure_request(options: RequestOptions) -> Result<ClientRequest, E
 ///
 /// ```
 /// use phaseloop_node::http::{self, RequestOptions};
-/// use phaseloop_node::{Emitter, run, stream::CLOSE};
+/// use phaseloop_node::{Emitter, Exit, run, stream::CLOSE};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| response.end(request.url()));
-///     server.listen_this(("127.0.0.1", 0), |server| {
-///         let options = RequestOptions::new(server.address().unwrap()).path("/hello");
-///         let request = http::get(options);
-///         request.on_response(|response| {
-///             assert_eq!(response.status_code(), Some(200));
-///             response.on_data(|bytes| assert_eq!(bytes, b"/hello"));
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| response.end(request.url()));
+///         server.listen_this(("127.0.0.1", 0), |server| {
+///             let options = RequestOptions::new(server.address().unwrap()).path("/hello");
+///             let request = http::get(options);
+///             request.on_response(|response| {
+///                 assert_eq!(response.status_code(), Some(200));
+///                 response.on_data(|bytes| assert_eq!(bytes, b"/hello"));
+///             });
+///             let server = server.clone();
+///             request.on(CLOSE, move |()| server.close());
 ///         });
-///         let server = server.clone();
-///         request.on(CLOSE, move |()| server.close());
-///     });
-/// });
+///     })
+/// }
 /// ```
 #[track_caller]
 pub fn get(options: impl Into<RequestOptions>) -> ClientRequest {

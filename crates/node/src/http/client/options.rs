@@ -20,9 +20,11 @@ use crate::net::Address;
 /// ```
 /// use phaseloop_node::http::{RequestOptions, Target};
 ///
-/// assert_eq!(Target::from("localhost:8080"), Target::from(("localhost", 8080)));
-/// let options = RequestOptions::new("[::1]:8080").path("/status");
-/// # let _ = options;
+/// fn main() {
+///     assert_eq!(Target::from("localhost:8080"), Target::from(("localhost", 8080)));
+///     let options = RequestOptions::new("[::1]:8080").path("/status");
+///     println!("{options:?}");
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -116,12 +118,14 @@ impl From<Address> for Target {
 /// ```
 /// use phaseloop_node::http::{Agent, RequestOptions};
 ///
-/// let options = RequestOptions::new("127.0.0.1:8080")
-///     .method("PUT")
-///     .path("/items/1")
-///     .header("content-type", "application/json")
-///     .agent(&Agent::none());
-/// # let _ = options;
+/// fn main() {
+///     let options = RequestOptions::new("127.0.0.1:8080")
+///         .method("PUT")
+///         .path("/items/1")
+///         .header("content-type", "application/json")
+///         .agent(&Agent::none());
+///     println!("{options:?}");
+/// }
 /// ```
 #[derive(Clone)]
 #[must_use = "options do nothing until they are passed to `request`"]
@@ -181,10 +185,12 @@ impl RequestOptions {
     /// ```
     /// use phaseloop_node::http::RequestOptions;
     ///
-    /// let options = RequestOptions::url("http://127.0.0.1:8080/items?page=2").unwrap();
-    /// let error = RequestOptions::url("ftp://127.0.0.1/").unwrap_err();
-    /// assert_eq!(error.code(), Some("ERR_INVALID_PROTOCOL"));
-    /// # let _ = options;
+    /// fn main() {
+    ///     let options = RequestOptions::url("http://127.0.0.1:8080/items?page=2").unwrap();
+    ///     let error = RequestOptions::url("ftp://127.0.0.1/").unwrap_err();
+    ///     assert_eq!(error.code(), Some("ERR_INVALID_PROTOCOL"));
+    ///     println!("{options:?}");
+    /// }
     /// ```
     #[cfg(feature = "fetch")]
     pub fn url(url: &str) -> Result<Self, Error> {

@@ -13,10 +13,12 @@ use crate::http::validate::{validate_header_name, validate_header_value};
 /// ```
 /// use phaseloop_node::http::HeaderValue;
 ///
-/// assert_eq!(HeaderValue::from(13).to_string(), "13");
-/// let list = HeaderValue::from(["a=1", "b=2"]);
-/// assert_eq!(list.values(), ["a=1", "b=2"]);
-/// assert_eq!(list.to_string(), "a=1, b=2");
+/// fn main() {
+///     assert_eq!(HeaderValue::from(13).to_string(), "13");
+///     let list = HeaderValue::from(["a=1", "b=2"]);
+///     assert_eq!(list.values(), ["a=1", "b=2"]);
+///     assert_eq!(list.to_string(), "a=1, b=2");
+/// }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue(Kind);
@@ -111,15 +113,17 @@ impl PartialEq<&str> for HeaderValue {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{http, run};
+/// use phaseloop_node::{Exit, http, run};
 ///
-/// run(async {
-///     let server = http::create_server(|request, response| match request.url() {
-///         "/" => response.write_head(200, [("Content-Type", "text/plain")]).end("hello"),
-///         _ => response.write_head(404, ()).end(()),
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|request, response| match request.url() {
+///             "/" => response.write_head(200, [("Content-Type", "text/plain")]).end("hello"),
+///             _ => response.write_head(404, ()).end(()),
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 pub trait IntoHeaders<K> {
     /// Converts the value to names and values.

@@ -12,10 +12,12 @@ use crate::net::{self, SocketOptions};
 /// ```
 /// use phaseloop_node::http::Server;
 ///
-/// let server = Server::builder().keep_alive_timeout(1_000).build().unwrap();
-/// assert_eq!(server.keep_alive_timeout(), 1_000);
-/// let refused = Server::builder().headers_timeout(2).request_timeout(1).build();
-/// assert_eq!(refused.unwrap_err().code(), Some("ERR_OUT_OF_RANGE"));
+/// fn main() {
+///     let server = Server::builder().keep_alive_timeout(1_000).build().unwrap();
+///     assert_eq!(server.keep_alive_timeout(), 1_000);
+///     let refused = Server::builder().headers_timeout(2).request_timeout(1).build();
+///     assert_eq!(refused.unwrap_err().code(), Some("ERR_OUT_OF_RANGE"));
+/// }
 /// ```
 #[derive(Debug, Default)]
 #[must_use = "a builder does nothing until `build`"]

@@ -39,15 +39,17 @@ pub const TIMEOUT: Event<Socket> = Event::new("timeout");
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run};
+/// use phaseloop_node::{Emitter, Exit, http, run};
 ///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::REQUEST, |exchange| {
-///         exchange.response.end(exchange.request.url());
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::Server::new();
+///         server.on(http::REQUEST, |exchange| {
+///             exchange.response.end(exchange.request.url());
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -62,18 +64,20 @@ pub struct Exchange {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run};
+/// use phaseloop_node::{Emitter, Exit, http, run};
 ///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::UPGRADE, |upgrade| {
-///         upgrade.socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n");
-///         upgrade.socket.on_data_this(|socket, bytes| {
-///             socket.write(bytes);
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::Server::new();
+///         server.on(http::UPGRADE, |upgrade| {
+///             upgrade.socket.write("HTTP/1.1 101 Switching Protocols\r\n\r\n");
+///             upgrade.socket.on_data_this(|socket, bytes| {
+///                 socket.write(bytes);
+///             });
 ///         });
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Handover {
@@ -90,16 +94,18 @@ pub struct Handover {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run};
+/// use phaseloop_node::{Emitter, Exit, http, run};
 ///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::CLIENT_ERROR, |failed| {
-///         println!("{:?}", failed.error.code());
-///         failed.socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::Server::new();
+///         server.on(http::CLIENT_ERROR, |failed| {
+///             println!("{:?}", failed.error.code());
+///             failed.socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct ClientError {
@@ -119,15 +125,17 @@ pub struct ClientError {
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{Emitter, http, run};
+/// use phaseloop_node::{Emitter, Exit, http, run};
 ///
-/// run(async {
-///     let server = http::Server::new();
-///     server.on(http::DROP_REQUEST, |dropped| {
-///         println!("dropped {}", dropped.request.url());
-///     });
-///     server.listen_this(("127.0.0.1", 0), |server| server.close());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::Server::new();
+///         server.on(http::DROP_REQUEST, |dropped| {
+///             println!("dropped {}", dropped.request.url());
+///         });
+///         server.listen_this(("127.0.0.1", 0), |server| server.close());
+///     })
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Dropped {

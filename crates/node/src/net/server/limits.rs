@@ -18,9 +18,11 @@ pub const DROP: Event<Dropped> = Event::new("drop");
 /// ```
 /// use phaseloop_node::{Emitter, net};
 ///
-/// let server = net::Server::new();
-/// server.set_max_connections(Some(1000));
-/// server.on(net::DROP, |dropped| println!("too many: {:?}", dropped.remote));
+/// fn main() {
+///     let server = net::Server::new();
+///     server.set_max_connections(Some(1000));
+///     server.on(net::DROP, |dropped| println!("too many: {:?}", dropped.remote));
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -36,21 +36,23 @@ impl Socket {
     ///
     /// ```
     /// use std::cell::Cell;
-    /// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+    /// use phaseloop_node::{Emitter, Exit, net, run, stream::CLOSE};
     ///
-    /// run(async {
-    ///     let server = net::create_server(|socket| socket.end("hello"));
-    ///     server.listen_this(("127.0.0.1", 0), |server| {
-    ///         let (server, address) = (server.clone(), server.address().unwrap());
-    ///         let (socket, left) = (net::Socket::new(), Cell::new(2));
-    ///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
-    ///         socket.on_this(CLOSE, move |socket, ()| match left.replace(left.get() - 1) {
-    ///             0 => server.close(),
-    ///             _ => socket.connect(address),
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = net::create_server(|socket| socket.end("hello"));
+    ///         server.listen_this(("127.0.0.1", 0), |server| {
+    ///             let (server, address) = (server.clone(), server.address().unwrap());
+    ///             let (socket, left) = (net::Socket::new(), Cell::new(2));
+    ///             socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+    ///             socket.on_this(CLOSE, move |socket, ()| match left.replace(left.get() - 1) {
+    ///                 0 => server.close(),
+    ///                 _ => socket.connect(address),
+    ///             });
+    ///             socket.connect(address);
     ///         });
-    ///         socket.connect(address);
-    ///     });
-    /// });
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn connect(&self, address: impl Into<Address>) {
@@ -68,23 +70,25 @@ impl Socket {
     ///
     /// ```
     /// use std::rc::Rc;
-    /// use phaseloop_node::{Emitter, net, run, stream::CLOSE};
+    /// use phaseloop_node::{Emitter, Exit, net, run, stream::CLOSE};
     ///
-    /// run(async {
-    ///     let server = net::create_server(|socket| socket.end("hello"));
-    ///     server.listen_this(("127.0.0.1", 0), |server| {
-    ///         let options = net::ConnectOptions {
-    ///             lookup: Some(Rc::new(|_name, done| done(Ok(vec![[127, 0, 0, 1].into()])))),
-    ///             ..Default::default()
-    ///         };
-    ///         let socket = net::Socket::new();
-    ///         let port = server.address().unwrap().port();
-    ///         socket.connect_with_options(("database", port), options);
-    ///         socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
-    ///         let server = server.clone();
-    ///         socket.on(CLOSE, move |()| server.close());
-    ///     });
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = net::create_server(|socket| socket.end("hello"));
+    ///         server.listen_this(("127.0.0.1", 0), |server| {
+    ///             let options = net::ConnectOptions {
+    ///                 lookup: Some(Rc::new(|_name, done| done(Ok(vec![[127, 0, 0, 1].into()])))),
+    ///                 ..Default::default()
+    ///             };
+    ///             let socket = net::Socket::new();
+    ///             let port = server.address().unwrap().port();
+    ///             socket.connect_with_options(("database", port), options);
+    ///             socket.on_data(|bytes| assert_eq!(bytes, b"hello"));
+    ///             let server = server.clone();
+    ///             socket.on(CLOSE, move |()| server.close());
+    ///         });
+    ///     })
+    /// }
     /// ```
     #[track_caller]
     pub fn connect_with_options(&self, address: impl Into<Address>, options: ConnectOptions) {

@@ -17,13 +17,15 @@ use phaseloop::net::Keepalive;
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{net, run};
+/// use phaseloop_node::{Exit, net, run};
 ///
-/// run(async {
-///     let options = net::SocketOptions { allow_half_open: true, high_water_mark: Some(4096) };
-///     let socket = net::Socket::with_options(options);
-///     assert!(socket.allow_half_open());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let options = net::SocketOptions { allow_half_open: true, high_water_mark: Some(4096) };
+///         let socket = net::Socket::with_options(options);
+///         assert!(socket.allow_half_open());
+///     })
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
@@ -88,17 +90,19 @@ impl Socket {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{net, run};
+    /// use phaseloop_node::{Exit, net, run};
     ///
-    /// run(async {
-    ///     let socket = net::Socket::new();
-    ///     socket.set_keep_alive_with(net::KeepAliveOptions {
-    ///         enable: true,
-    ///         initial_delay: Some(60_000.into()),
-    ///         interval: Some(5_000.into()),
-    ///         count: Some(3),
-    ///     });
-    /// });
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let socket = net::Socket::new();
+    ///         socket.set_keep_alive_with(net::KeepAliveOptions {
+    ///             enable: true,
+    ///             initial_delay: Some(60_000.into()),
+    ///             interval: Some(5_000.into()),
+    ///             count: Some(3),
+    ///         });
+    ///     })
+    /// }
     /// ```
     pub fn set_keep_alive_with(&self, options: KeepAliveOptions) -> &Self {
         let slot = self.inner.slot.borrow();
@@ -163,20 +167,22 @@ impl Socket {
     /// # Examples
     ///
     /// ```
-    /// use phaseloop_node::{Emitter, net, run, events::ERROR};
+    /// use phaseloop_node::{Emitter, Exit, events::ERROR, net, run};
     ///
-    /// run(async {
-    ///     let server = net::create_server(|socket| socket.reset_and_destroy());
-    ///     server.listen_this(("127.0.0.1", 0), |server| {
-    ///         let client = net::connect(server.address().unwrap());
-    ///         client.resume();
-    ///         let server = server.clone();
-    ///         client.on(ERROR, move |error| {
-    ///             assert_eq!(error.code(), Some("ECONNRESET"));
-    ///             server.close();
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let server = net::create_server(|socket| socket.reset_and_destroy());
+    ///         server.listen_this(("127.0.0.1", 0), |server| {
+    ///             let client = net::connect(server.address().unwrap());
+    ///             client.resume();
+    ///             let server = server.clone();
+    ///             client.on(ERROR, move |error| {
+    ///                 assert_eq!(error.code(), Some("ECONNRESET"));
+    ///                 server.close();
+    ///             });
     ///         });
-    ///     });
-    /// });
+    ///     })
+    /// }
     /// ```
     pub fn reset_and_destroy(&self) {
         if self.connecting() {
@@ -307,7 +313,9 @@ impl_ref!(Socket, "socket");
 /// ```
 /// use phaseloop_node::net::KeepAliveOptions;
 ///
-/// assert!(!KeepAliveOptions::default().enable);
+/// fn main() {
+///     assert!(!KeepAliveOptions::default().enable);
+/// }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeepAliveOptions {

@@ -17,23 +17,25 @@ use crate::stream::shared::{Options, impl_options};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Readable};
+/// use phaseloop_node::{Exit, run, stream::Readable};
 ///
-/// run(async {
-///     let mut next = 0;
-///     let numbers = Readable::objects()
-///         .high_water_mark(1)
-///         .read(move |stream, _| {
-///             next += 1;
-///             if next > 3 {
-///                 stream.push_end();
-///             } else {
-///                 stream.push(next);
-///             }
-///         })
-///         .build();
-///     assert_eq!(numbers.to_array().await.unwrap(), [1, 2, 3]);
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let mut next = 0;
+///         let numbers = Readable::objects()
+///             .high_water_mark(1)
+///             .read(move |stream, _| {
+///                 next += 1;
+///                 if next > 3 {
+///                     stream.push_end();
+///                 } else {
+///                     stream.push(next);
+///                 }
+///             })
+///             .build();
+///         assert_eq!(numbers.to_array().await.unwrap(), [1, 2, 3]);
+///     })
+/// }
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct ReadableBuilder<T: 'static> {

@@ -16,16 +16,18 @@ use crate::stream::shared::{Options, impl_options};
 /// # Examples
 ///
 /// ```
-/// use phaseloop_node::{run, stream::Writable};
+/// use phaseloop_node::{Exit, run, stream::Writable};
 ///
-/// run(async {
-///     let sink = Writable::bytes(|_: Vec<u8>, done| done.ok())
-///         .high_water_mark(4)
-///         .end(|done| done.ok())
-///         .build();
-///     assert!(sink.write("abc"));
-///     sink.end(());
-/// });
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let sink = Writable::bytes(|_: Vec<u8>, done| done.ok())
+///             .high_water_mark(4)
+///             .end(|done| done.ok())
+///             .build();
+///         assert!(sink.write("abc"));
+///         sink.end(());
+///     })
+/// }
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct WritableBuilder<T: 'static> {
