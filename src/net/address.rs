@@ -374,6 +374,19 @@ pub fn lookup_host(host: impl ToAddresses) -> impl Future<Output = io::Result<Ve
 /// # Panics
 ///
 /// When the future is awaited and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::net::lookup_addr;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let (host, service) = lookup_addr(([127, 0, 0, 1], 80).into()).await?;
+///     println!("{host} {service}"); // such as "localhost http"
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 #[doc(alias = "getnameinfo")]
 #[doc(alias = "uv_getnameinfo")]

@@ -19,6 +19,24 @@ macro_rules! impl_datagrams {
             /// # Cancel safety
             ///
             /// A future that is dropped before it completes has sent nothing.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let one = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     let other = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     one.connect(other.local_addr()?).await?;
+            ///     one.send(b"hello").await?;
+            ///     let mut buffer = [0; 1500];
+            ///     let length = other.recv(&mut buffer).await?;
+            ///     assert_eq!(&buffer[..length], b"hello");
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use = "futures do nothing unless awaited"]
             pub fn send(&self, datagram: &[u8]) -> impl Future<Output = std::io::Result<usize>> {
                 self.source.write_with(|socket| socket.send(datagram))
@@ -30,6 +48,26 @@ macro_rules! impl_datagrams {
             ///
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if the send buffer, or the queue of a
             /// peer on this machine, is full; otherwise as [`send`](Self::send).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::io::ErrorKind;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.connect(socket.local_addr()?).await?; // to itself
+            ///     let mut buffer = [0; 16];
+            ///     let error = socket.try_recv(&mut buffer).unwrap_err();
+            ///     assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            ///     socket.try_send(b"hello")?;
+            ///     socket.readable().await?;
+            ///     assert_eq!(socket.try_recv(&mut buffer)?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn try_send(&self, datagram: &[u8]) -> std::io::Result<usize> {
                 self.source.try_write_with(|socket| socket.send(datagram))
             }
@@ -39,6 +77,23 @@ macro_rules! impl_datagrams {
             /// # Errors
             ///
             /// The errors of [`send`](Self::send).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::future::poll_fn;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.connect(socket.local_addr()?).await?; // to itself
+            ///     poll_fn(|cx| socket.poll_send(cx, b"hello")).await?;
+            ///     let mut buffer = [0; 16];
+            ///     assert_eq!(poll_fn(|cx| socket.poll_recv(cx, &mut buffer)).await?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn poll_send(
                 &self,
                 cx: &mut std::task::Context<'_>,
@@ -57,6 +112,24 @@ macro_rules! impl_datagrams {
             /// # Cancel safety
             ///
             /// Dropping the future loses no datagram.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let one = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     let other = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     one.connect(other.local_addr()?).await?;
+            ///     one.send(b"hello").await?;
+            ///     let mut buffer = [0; 1500];
+            ///     let length = other.recv(&mut buffer).await?;
+            ///     assert_eq!(&buffer[..length], b"hello");
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use = "futures do nothing unless awaited"]
             pub fn recv(&self, buffer: &mut [u8]) -> impl Future<Output = std::io::Result<usize>> {
                 self.source.read_with(|socket| socket.recv(buffer))
@@ -68,6 +141,26 @@ macro_rules! impl_datagrams {
             ///
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise
             /// as [`recv`](Self::recv).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::io::ErrorKind;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.connect(socket.local_addr()?).await?; // to itself
+            ///     let mut buffer = [0; 16];
+            ///     let error = socket.try_recv(&mut buffer).unwrap_err();
+            ///     assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            ///     socket.try_send(b"hello")?;
+            ///     socket.readable().await?;
+            ///     assert_eq!(socket.try_recv(&mut buffer)?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn try_recv(&self, buffer: &mut [u8]) -> std::io::Result<usize> {
                 self.source.try_read_with(|socket| socket.recv(buffer))
             }
@@ -77,6 +170,23 @@ macro_rules! impl_datagrams {
             /// # Errors
             ///
             /// The errors of [`recv`](Self::recv).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::future::poll_fn;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.connect(socket.local_addr()?).await?; // to itself
+            ///     poll_fn(|cx| socket.poll_send(cx, b"hello")).await?;
+            ///     let mut buffer = [0; 16];
+            ///     assert_eq!(poll_fn(|cx| socket.poll_recv(cx, &mut buffer)).await?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn poll_recv(
                 &self,
                 cx: &mut std::task::Context<'_>,
@@ -95,6 +205,24 @@ macro_rules! impl_datagrams {
             /// # Cancel safety
             ///
             /// Dropping the future loses no datagram.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let server = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     let client = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     client.send_to(b"ping", server.local_addr()?).await?;
+            ///     let mut buffer = [0; 1500];
+            ///     let (length, sender) = server.recv_from(&mut buffer).await?;
+            ///     server.send_to(&buffer[..length], sender).await?;
+            ///     assert_eq!(client.recv(&mut buffer).await?, 4);
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use = "futures do nothing unless awaited"]
             pub fn recv_from(
                 &self,
@@ -109,6 +237,22 @@ macro_rules! impl_datagrams {
             ///
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise
             /// as [`recv_from`](Self::recv_from).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     let address = socket.local_addr()?;
+            ///     socket.send_to(b"hello", address).await?;
+            ///     socket.readable().await?;
+            ///     assert_eq!(socket.try_recv_from(&mut [0; 16])?, (5, address));
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn try_recv_from(&self, buffer: &mut [u8]) -> std::io::Result<(usize, $address)> {
                 self.source
                     .try_read_with(|socket| $recv_from(socket, buffer))
@@ -140,6 +284,22 @@ macro_rules! impl_datagrams {
             /// # Cancel safety
             ///
             /// Dropping the future loses no datagram, and leaves the vector unchanged.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+            ///     let mut datagram = Vec::with_capacity(1500);
+            ///     socket.recv_buf(&mut datagram).await?;
+            ///     assert_eq!(datagram, b"hello");
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use = "futures do nothing unless awaited"]
             pub fn recv_buf(
                 &self,
@@ -173,6 +333,23 @@ macro_rules! impl_datagrams {
             /// # Cancel safety
             ///
             /// Dropping the future loses no datagram, and leaves the vector unchanged.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     let address = socket.local_addr()?;
+            ///     socket.send_to(b"hello", address).await?;
+            ///     let mut datagram = Vec::with_capacity(1500);
+            ///     assert_eq!(socket.recv_buf_from(&mut datagram).await?, (5, address));
+            ///     assert_eq!(datagram, b"hello");
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use = "futures do nothing unless awaited"]
             pub fn recv_buf_from(
                 &self,

@@ -65,12 +65,45 @@ impl<T> Detached<T> {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let address = socket.local_addr()?;
+    ///     let detached = socket.detach();
+    ///     // A loop on another thread takes the socket over.
+    ///     let thread = std::thread::spawn(move || {
+    ///         phaseloop::block_on(async { detached.attach()?.local_addr() })
+    ///     });
+    ///     assert_eq!(thread.join().unwrap()?, address);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn attach(self) -> io::Result<T> {
         (self.attach)(&LoopHandle::current())
     }
 
     /// Returns the line that created the socket.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?.detach();
+    ///     println!("bound at {}", socket.created_at()); // the line of `bind`
+    ///     assert!(socket.created_at().file().ends_with(".rs"));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn created_at(&self) -> &'static Location<'static> {
         self.site
@@ -119,6 +152,22 @@ macro_rules! detach {
             /// # Panics
             ///
             /// If the socket was closed through `AsyncWrite`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::{TcpListener, TcpStream};
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+            ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+            ///     let peer = stream.peer_addr()?;
+            ///     let detached = stream.detach(); // `Send`: it may move to another thread
+            ///     assert_eq!(detached.attach()?.peer_addr()?, peer);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn detach(self) -> $crate::net::Detached<Self> {
                 let $socket = self;
                 $detached

@@ -18,6 +18,30 @@ macro_rules! impl_async_stream {
         impl $stream {
             /// Splits the stream into halves with one owner each, as
             /// [`io::split`](crate::io::split()) does.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+            /// use phaseloop::net::{TcpListener, TcpStream};
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+            ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+            ///     let (mut server, _) = listener.accept().await?;
+            ///     let (mut reader, mut writer) = client.into_split();
+            ///     // One task writes while another reads.
+            ///     let writing = phaseloop::spawn(async move { writer.write_all(b"ping").await });
+            ///     let mut bytes = [0; 4];
+            ///     server.read_exact(&mut bytes).await?;
+            ///     server.write_all(&bytes).await?;
+            ///     reader.read_exact(&mut bytes).await?;
+            ///     assert_eq!(&bytes, b"ping");
+            ///     writing.await.unwrap()?;
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn into_split(
                 self,
             ) -> (

@@ -16,6 +16,29 @@ macro_rules! impl_readiness {
             /// # Cancel safety
             ///
             /// Dropping the future deregisters its waker; no data is lost.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::io::ErrorKind;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+            ///     let mut buffer = [0; 16];
+            ///     let length = loop {
+            ///         socket.readable().await?;
+            ///         match socket.try_recv(&mut buffer) {
+            ///             Err(error) if error.kind() == ErrorKind::WouldBlock => {} // wait again
+            ///             result => break result?,
+            ///         }
+            ///     };
+            ///     assert_eq!(length, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn readable(&self) -> $crate::io::Readiness<'_, $inner> {
                 self.source.readable()
             }
@@ -30,6 +53,21 @@ macro_rules! impl_readiness {
             /// # Cancel safety
             ///
             /// Dropping the future deregisters its waker; nothing was written.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::{TcpListener, TcpStream};
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+            ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+            ///     stream.writable().await?;
+            ///     assert_eq!(stream.try_write(b"hello")?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn writable(&self) -> $crate::io::Readiness<'_, $inner> {
                 self.source.writable()
             }
@@ -47,6 +85,22 @@ macro_rules! impl_readiness {
             /// # Cancel safety
             ///
             /// Dropping the future deregisters its waker; no data and no event is lost.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::Interest;
+            /// use phaseloop::net::{TcpListener, TcpStream};
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+            ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+            ///     let ready = stream.ready(Interest::READABLE | Interest::WRITABLE).await?;
+            ///     assert!(ready.is_writable() && !ready.is_readable());
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use = "futures do nothing unless awaited"]
             pub fn ready(
                 &self,
@@ -90,6 +144,24 @@ macro_rules! impl_readiness {
             ///
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if the socket is not ready, and then
             /// `operation` was not called; otherwise its errors.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::Interest;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+            ///     socket.readable().await?;
+            ///     // A call that has no method here, by the socket of the standard library.
+            ///     let peek = || socket.get_ref().peek(&mut [0; 16]);
+            ///     assert_eq!(socket.try_io(Interest::READABLE, peek)?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn try_io<R>(
                 &self,
                 interest: $crate::io::Interest,
@@ -110,6 +182,22 @@ macro_rules! impl_readiness {
             ///
             /// A future that is dropped before it completes has had no effect: `operation` was not
             /// called, or would have blocked.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::Interest;
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+            ///     let peek = || socket.get_ref().peek(&mut [0; 16]);
+            ///     assert_eq!(socket.async_io(Interest::READABLE, peek).await?, 5);
+            ///     Ok(())
+            /// }
+            /// ```
             pub async fn async_io<R>(
                 &self,
                 interest: $crate::io::Interest,

@@ -76,6 +76,26 @@ pub struct SendFile<'a> {
 
 impl SendFile<'_> {
     /// The number of bytes that the kernel has accepted so far, also after an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::fs::File;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    /// use phaseloop::time::timeout;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let file = File::open("Cargo.toml").await?;
+    ///     let mut sending = stream.send_file(&file, ..);
+    ///     let in_time = timeout(Duration::from_secs(5), &mut sending).await;
+    ///     println!("{} bytes were sent: {in_time:?}", sending.sent());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent.get()

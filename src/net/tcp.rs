@@ -3,6 +3,7 @@
 mod connect;
 mod keepalive;
 mod listener;
+mod options;
 mod socket;
 mod stream;
 

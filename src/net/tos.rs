@@ -13,6 +13,20 @@ macro_rules! impl_tos {
             ///
             /// Any OS error of `getsockopt`; [`Unsupported`](std::io::ErrorKind::Unsupported) on
             /// platforms without the option.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.set_tos(0x10)?; // low delay
+            ///     assert_eq!(socket.tos()?, 0x10);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn tos(&self) -> std::io::Result<u32> {
                 let $this = self;
                 $options.tos(self.local_addr()?.is_ipv6())
@@ -25,6 +39,20 @@ macro_rules! impl_tos {
             ///
             /// Any OS error of `setsockopt`; [`Unsupported`](std::io::ErrorKind::Unsupported) on
             /// platforms without the option.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.set_tos(0x10)?; // low delay
+            ///     assert_eq!(socket.tos()?, 0x10);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn set_tos(&self, tos: u32) -> std::io::Result<()> {
                 let $this = self;
                 $options.set_tos(tos, self.local_addr()?.is_ipv6())
@@ -35,6 +63,20 @@ macro_rules! impl_tos {
             /// # Errors
             ///
             /// Any OS error of `getsockopt(IP_TOS)`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.set_tos_v4(0x10)?; // low delay
+            ///     assert_eq!(socket.tos_v4()?, 0x10);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn tos_v4(&self) -> std::io::Result<u32> {
                 let $this = self;
                 $options.tos(false)
@@ -45,6 +87,20 @@ macro_rules! impl_tos {
             /// # Errors
             ///
             /// Any OS error of `setsockopt(IP_TOS)`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UdpSocket;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+            ///     socket.set_tos_v4(0x10)?; // low delay
+            ///     assert_eq!(socket.tos_v4()?, 0x10);
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn set_tos_v4(&self, tos: u32) -> std::io::Result<()> {
                 let $this = self;
                 $options.set_tos(tos, false)

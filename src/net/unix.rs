@@ -16,6 +16,21 @@ macro_rules! impl_unix_socket {
             /// # Panics
             ///
             /// When no loop runs on this thread.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, _other) = std::os::unix::net::UnixStream::pair()?;
+            ///     let stream = UnixStream::from_std(one)?;
+            ///     stream.try_write(b"hello")?;
+            ///     stream.into_std().set_nonblocking(false)?; // blocking again
+            ///     Ok(())
+            /// }
+            /// ```
             #[track_caller]
             #[inline]
             pub fn from_std(socket: $std) -> std::io::Result<Self> {
@@ -31,6 +46,21 @@ macro_rules! impl_unix_socket {
 
             /// Deregisters the socket and returns it. It stays in non-blocking mode. If it is bound
             /// to a path, the path is not removed any more.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, _other) = std::os::unix::net::UnixStream::pair()?;
+            ///     let stream = UnixStream::from_std(one)?;
+            ///     stream.try_write(b"hello")?;
+            ///     stream.into_std().set_nonblocking(false)?; // blocking again
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use]
             pub fn into_std(self) -> $std {
                 self.into_source().into_inner()
@@ -41,6 +71,20 @@ macro_rules! impl_unix_socket {
             /// # Errors
             ///
             /// Any OS error of `getsockname`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, other) = UnixStream::pair()?;
+            ///     assert_eq!(one.local_name()?, None); // a pair has no names
+            ///     assert_eq!(other.peer_name()?, None);
+            ///     Ok(())
+            /// }
+            /// ```
             #[doc(alias = "local_addr")]
             pub fn local_name(&self) -> std::io::Result<Option<$crate::net::SocketName>> {
                 $crate::net::unix::name::name_of(self.get_ref().local_addr())
@@ -51,11 +95,37 @@ macro_rules! impl_unix_socket {
             /// # Errors
             ///
             /// Any OS error of `getsockopt(SO_ERROR)`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, _other) = UnixStream::pair()?;
+            ///     assert!(one.take_error()?.is_none());
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
                 self.get_ref().take_error()
             }
 
             /// Returns the socket of the standard library, for options without a method here.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UnixDatagram;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, _other) = UnixDatagram::pair()?;
+            ///     assert_eq!(one.get_ref().read_timeout()?, None);
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use]
             pub fn get_ref(&self) -> &$std {
                 self.source.get_ref()
@@ -82,6 +152,23 @@ macro_rules! impl_unix_peer {
             /// # Panics
             ///
             /// When no loop runs on this thread.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (mut one, mut other) = UnixStream::pair()?;
+            ///     one.write_all(b"hello").await?;
+            ///     let mut bytes = [0; 5];
+            ///     other.read_exact(&mut bytes).await?;
+            ///     assert_eq!(&bytes, b"hello");
+            ///     Ok(())
+            /// }
+            /// ```
             #[track_caller]
             #[inline]
             pub fn pair() -> std::io::Result<(Self, Self)> {
@@ -103,6 +190,20 @@ macro_rules! impl_unix_peer {
             ///
             /// Any OS error of `getpeername`: [`NotConnected`](std::io::ErrorKind::NotConnected) if
             /// there is no peer.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, other) = UnixStream::pair()?;
+            ///     assert_eq!(one.local_name()?, None); // a pair has no names
+            ///     assert_eq!(other.peer_name()?, None);
+            ///     Ok(())
+            /// }
+            /// ```
             #[doc(alias = "peer_addr")]
             pub fn peer_name(&self) -> std::io::Result<Option<$crate::net::SocketName>> {
                 $crate::net::unix::name::name_of(self.get_ref().peer_addr())
@@ -114,6 +215,22 @@ macro_rules! impl_unix_peer {
             ///
             /// [`NotConnected`](std::io::ErrorKind::NotConnected) if the peer of a stream is gone;
             /// any other OS error of `shutdown`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::net::Shutdown;
+            /// use phaseloop::io::AsyncReadExt;
+            /// use phaseloop::net::UnixStream;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let (one, mut other) = UnixStream::pair()?;
+            ///     one.shutdown(Shutdown::Write)?;
+            ///     assert_eq!(other.read(&mut [0; 8]).await?, 0); // EOF
+            ///     Ok(())
+            /// }
+            /// ```
             pub fn shutdown(&self, how: std::net::Shutdown) -> std::io::Result<()> {
                 self.get_ref().shutdown(how)?;
                 if how != std::net::Shutdown::Write {

@@ -212,7 +212,7 @@ impl AsyncLocalStorage<()> {
     ///     let storage = AsyncLocalStorage::new();
     ///     let seen = storage.clone();
     ///     let bind = || AsyncLocalStorage::bind(move |()| *seen.get_store().unwrap());
-///     let look = storage.run(7, bind);
+    ///     let look = storage.run(7, bind);
     ///     assert_eq!(storage.run(8, || look(())), 7);
     /// }
     /// ```

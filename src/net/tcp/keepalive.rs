@@ -30,6 +30,22 @@ pub struct Keepalive {
 
 impl Keepalive {
     /// Probes a connection that was idle for this long, then every second, ten times.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::{Keepalive, TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     stream.set_keepalive(Some(Keepalive::after(Duration::from_secs(60))))?;
+    ///     assert!(stream.keepalive()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn after(idle: Duration) -> Self {
         Self {
@@ -40,6 +56,25 @@ impl Keepalive {
     }
 
     /// Sets the time between two probes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::{Keepalive, TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     // A silent peer is given up after 60 + 3 × 5 seconds.
+    ///     let keepalive = Keepalive::after(Duration::from_secs(60));
+    ///     let keepalive = keepalive.interval(Duration::from_secs(5)).retries(3);
+    ///     stream.set_keepalive(Some(keepalive))?;
+    ///     assert!(stream.keepalive()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
@@ -47,6 +82,25 @@ impl Keepalive {
     }
 
     /// Sets the number of unanswered probes after which the connection is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::{Keepalive, TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     // A silent peer is given up after 60 + 3 × 5 seconds.
+    ///     let keepalive = Keepalive::after(Duration::from_secs(60));
+    ///     let keepalive = keepalive.interval(Duration::from_secs(5)).retries(3);
+    ///     stream.set_keepalive(Some(keepalive))?;
+    ///     assert!(stream.keepalive()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;

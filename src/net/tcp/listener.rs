@@ -103,6 +103,19 @@ impl TcpListener {
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpListener;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?; // 0: any free port
+    ///     println!("listening on {}", listener.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let site = Location::caller();
@@ -240,6 +253,25 @@ impl TcpListener {
     /// # Cancel safety
     ///
     /// Dropping the future loses no connection.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::io::AsyncWriteExt;
+    /// use phaseloop::{net::TcpListener, spawn};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:7000").await?;
+    ///     loop {
+    ///         let (mut stream, peer) = listener.accept().await?;
+    ///         let text = format!("hello {peer}\n");
+    ///         let greet = async move { stream.write_all(text.as_bytes()).await };
+    ///         spawn(greet).detach();
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> {
         self.accept_at(Location::caller())
@@ -259,6 +291,26 @@ impl TcpListener {
     /// # Examples
     ///
     /// See [`Detached`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (connection, peer) = listener.accept_detached().await?;
+    ///     assert_eq!(peer, client.local_addr()?);
+    ///     // The loop of another thread serves the connection.
+    ///     let thread = std::thread::spawn(move || {
+    ///         phaseloop::block_on(async { connection.attach()?.peer_addr() })
+    ///     });
+    ///     assert_eq!(thread.join().unwrap()?, peer);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn accept_detached(
         &self,
@@ -326,6 +378,22 @@ impl TcpListener {
 
     /// Returns an endless stream of connections. Their [`created_at`](Handle::created_at) is the
     /// line of this call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    /// use phaseloop::stream::StreamExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let server = listener.incoming().next().await.unwrap()?;
+    ///     assert_eq!(server.peer_addr()?, client.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming {
@@ -338,6 +406,19 @@ impl TcpListener {
     /// # Errors
     ///
     /// Any OS error of `getsockname`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpListener;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     assert_ne!(listener.local_addr()?.port(), 0, "the port that was free");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().local_addr()
     }
@@ -347,6 +428,20 @@ impl TcpListener {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(IP_TTL)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpListener;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     listener.set_ttl(42)?;
+    ///     assert_eq!(listener.ttl()?, 42);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         self.source.get_ref().ttl()
     }
@@ -356,11 +451,40 @@ impl TcpListener {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(IP_TTL)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpListener;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     listener.set_ttl(42)?;
+    ///     assert_eq!(listener.ttl()?, 42);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.source.get_ref().set_ttl(ttl)
     }
 
     /// Closes the listener at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let address = listener.local_addr()?;
+    ///     listener.close().await;
+    ///     assert!(TcpStream::connect(address).await.is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(self) -> Close {
         self.source.close()
     }

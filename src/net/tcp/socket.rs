@@ -49,6 +49,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `socket`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.bind("127.0.0.1:0".parse().unwrap())?;
+    ///     assert!(socket.local_addr()?.ip().is_loopback());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new_v4() -> io::Result<Self> {
         Self::new_on(LoopHandle::try_current().as_ref(), false)
     }
@@ -59,6 +72,20 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `socket`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v6()?;
+    ///     if socket.bind("[::1]:0".parse().unwrap()).is_ok() {
+    ///         println!("{}", socket.local_addr()?);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new_v6() -> io::Result<Self> {
         Self::new_on(LoopHandle::try_current().as_ref(), true)
     }
@@ -80,6 +107,23 @@ impl TcpSocket {
     /// [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable),
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a second address or one of the other
     /// family; any other OS error of `bind`. The error names the address.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.bind("127.0.0.1:0".parse().unwrap())?; // the address that the peer sees
+    ///     let local = socket.local_addr()?;
+    ///     let stream = socket.connect(listener.local_addr()?).await?;
+    ///     assert_eq!(stream.local_addr()?, local);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
         self.bind_plainly(address)
             .map_err(|error| OsError::wrap(error, "bind", address))
@@ -103,6 +147,22 @@ impl TcpSocket {
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_recv_buffer_size(1 << 16)?; // before TCP announces it
+    ///     let stream = socket.connect(listener.local_addr()?).await?;
+    ///     assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn connect(self, address: SocketAddr) -> impl Future<Output = io::Result<TcpStream>> {
         Attempt::new(self.socket, address, Location::caller())
@@ -118,6 +178,22 @@ impl TcpSocket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpSocket, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.bind("127.0.0.1:0".parse().unwrap())?;
+    ///     let listener = socket.listen(1024)?;
+    ///     TcpStream::connect(listener.local_addr()?).await?;
+    ///     listener.accept().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         self.listen_on(&LoopHandle::current(), backlog, Location::caller())
@@ -156,6 +232,23 @@ impl TcpSocket {
     /// # Errors
     ///
     /// The errors of [`set_reuse_port`](Self::set_reuse_port).
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let sockets = [TcpSocket::new_v4()?, TcpSocket::new_v4()?];
+    ///     for socket in &sockets {
+    ///         socket.set_reuseport(true)?;
+    ///     }
+    ///     sockets[0].bind("127.0.0.1:0".parse().unwrap())?;
+    ///     sockets[1].bind(sockets[0].local_addr()?)?; // both accept connections to this port
+    ///     assert!(sockets[1].reuseport()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_reuseport(&self, reuse: bool) -> io::Result<()> {
         self.set_reuse_port(reuse)
     }
@@ -166,6 +259,23 @@ impl TcpSocket {
     ///
     /// Any OS error of `getsockopt`; [`Unsupported`](io::ErrorKind::Unsupported) on platforms
     /// without this option.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let sockets = [TcpSocket::new_v4()?, TcpSocket::new_v4()?];
+    ///     for socket in &sockets {
+    ///         socket.set_reuseport(true)?;
+    ///     }
+    ///     sockets[0].bind("127.0.0.1:0".parse().unwrap())?;
+    ///     sockets[1].bind(sockets[0].local_addr()?)?; // both accept connections to this port
+    ///     assert!(sockets[1].reuseport()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn reuseport(&self) -> io::Result<bool> {
         self.socket.reuse_port()
     }
@@ -179,6 +289,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_REUSEADDR)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_reuseaddr(true)?; // before `bind`
+    ///     assert!(socket.reuseaddr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_reuseaddr(&self, reuse: bool) -> io::Result<()> {
         self.socket.set_reuse_address(reuse)?;
         self.may_linger.set(false);
@@ -190,6 +313,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_REUSEADDR)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_reuseaddr(true)?; // before `bind`
+    ///     assert!(socket.reuseaddr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn reuseaddr(&self) -> io::Result<bool> {
         self.socket.reuse_address()
     }
@@ -199,6 +335,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt`, such as the one for an IPv4 socket.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v6()?;
+    ///     socket.set_only_v6(true)?; // "[::]:80" takes no IPv4 connections
+    ///     assert!(socket.only_v6()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn only_v6(&self) -> io::Result<bool> {
         self.socket.only_v6()
     }
@@ -209,6 +358,19 @@ impl TcpSocket {
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) or another OS error of `setsockopt` for an
     /// IPv4 socket.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v6()?;
+    ///     socket.set_only_v6(true)?; // "[::]:80" takes no IPv4 connections
+    ///     assert!(socket.only_v6()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_only_v6(&self, only: bool) -> io::Result<()> {
         self.socket.set_only_v6(only)
     }
@@ -218,6 +380,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(TCP_NODELAY)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_nodelay(true)?;
+    ///     assert!(socket.nodelay()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.socket.options().set_nodelay(nodelay)
     }
@@ -227,6 +402,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(TCP_NODELAY)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_nodelay(true)?;
+    ///     assert!(socket.nodelay()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn nodelay(&self) -> io::Result<bool> {
         self.socket.options().nodelay()
     }
@@ -236,6 +424,20 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_KEEPALIVE)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::{Keepalive, TcpSocket};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_keepalive(Some(Keepalive::after(Duration::from_secs(60))))?;
+    ///     assert!(socket.keepalive()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn keepalive(&self) -> io::Result<bool> {
         self.socket.options().keepalive()
     }
@@ -246,6 +448,20 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_LINGER)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_linger(Some(Duration::from_secs(2)))?;
+    ///     assert_eq!(socket.linger()?, Some(Duration::from_secs(2)));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
         self.socket.options().set_linger(linger)
     }
@@ -256,6 +472,20 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_LINGER)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_zero_linger()?; // closing resets the connection
+    ///     assert_eq!(socket.linger()?, Some(Duration::ZERO));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }
@@ -265,6 +495,20 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_LINGER)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_linger(Some(Duration::from_secs(2)))?;
+    ///     assert_eq!(socket.linger()?, Some(Duration::from_secs(2)));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         self.socket.options().linger()
     }
@@ -274,6 +518,20 @@ impl TcpSocket {
     /// # Errors
     ///
     /// The errors of [`TcpStream::set_keepalive`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::net::{Keepalive, TcpSocket};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_keepalive(Some(Keepalive::after(Duration::from_secs(60))))?;
+    ///     assert!(socket.keepalive()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
         set_keepalive(&self.socket.options(), keepalive)
     }
@@ -283,6 +541,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_RCVBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_recv_buffer_size(65_536)?;
+    ///     assert!(socket.recv_buffer_size()? >= 65_536);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn recv_buffer_size(&self) -> io::Result<usize> {
         self.socket.options().recv_buffer_size()
     }
@@ -292,6 +563,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_SNDBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_send_buffer_size(65_536)?;
+    ///     assert!(socket.send_buffer_size()? >= 65_536);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn send_buffer_size(&self) -> io::Result<usize> {
         self.socket.options().send_buffer_size()
     }
@@ -301,6 +585,17 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_ERROR)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     assert!(TcpSocket::new_v4()?.take_error()?.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.socket.take_error()
     }
@@ -310,6 +605,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_RCVBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_recv_buffer_size(65_536)?;
+    ///     assert!(socket.recv_buffer_size()? >= 65_536);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.options().set_recv_buffer_size(bytes)
     }
@@ -319,6 +627,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_SNDBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.set_send_buffer_size(65_536)?;
+    ///     assert!(socket.send_buffer_size()? >= 65_536);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.options().set_send_buffer_size(bytes)
     }
@@ -328,6 +649,19 @@ impl TcpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockname`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpSocket;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let socket = TcpSocket::new_v4()?;
+    ///     socket.bind("127.0.0.1:0".parse().unwrap())?;
+    ///     assert!(socket.local_addr()?.ip().is_loopback());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }

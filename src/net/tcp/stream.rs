@@ -10,11 +10,10 @@ use std::time::Duration;
 use socket2::Socket;
 
 use super::connect::Connect;
-use super::keepalive::{Keepalive, set_keepalive};
 use crate::io::Source;
 use crate::label::Role;
 use crate::net::address::ToAddresses;
-use crate::net::place::{Conn, Place, StreamOptions};
+use crate::net::place::{Conn, Place};
 use crate::runtime::handle::{Close, impl_handle};
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
@@ -88,6 +87,22 @@ impl TcpStream {
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    ///     let refused = TcpStream::connect("127.0.0.1:1").await.unwrap_err();
+    ///     println!("{refused}"); // connect 127.0.0.1:1: Connection refused (os error 111)
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn connect(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         Self::connect_at(target, Location::caller())
@@ -156,6 +171,22 @@ impl TcpStream {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    ///     let stream = std::net::TcpStream::connect(listener.local_addr()?)?;
+    ///     let stream = TcpStream::from_std(stream)?;
+    ///     stream.try_write(b"hello")?;
+    ///     stream.into_std().set_nonblocking(false)?; // blocking again
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
@@ -173,6 +204,22 @@ impl TcpStream {
     /// # Panics
     ///
     /// If the stream is on a network in memory, which only a test has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::TcpStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    ///     let stream = std::net::TcpStream::connect(listener.local_addr()?)?;
+    ///     let stream = TcpStream::from_std(stream)?;
+    ///     stream.try_write(b"hello")?;
+    ///     stream.into_std().set_nonblocking(false)?; // blocking again
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn into_std(self) -> net::TcpStream {
         self.source.into_inner().0.into_kernel()
@@ -183,6 +230,22 @@ impl TcpStream {
     /// # Errors
     ///
     /// Any OS error of `getsockname`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, peer) = listener.accept().await?;
+    ///     assert_eq!(client.local_addr()?, peer);
+    ///     assert_eq!(server.peer_addr()?, peer);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().local_addr()
     }
@@ -193,6 +256,22 @@ impl TcpStream {
     ///
     /// Any OS error of `getpeername`: [`NotConnected`](io::ErrorKind::NotConnected) once the
     /// connection is gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, peer) = listener.accept().await?;
+    ///     assert_eq!(client.local_addr()?, peer);
+    ///     assert_eq!(server.peer_addr()?, peer);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().peer_addr()
     }
@@ -209,6 +288,26 @@ impl TcpStream {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
     /// `recv`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, _) = listener.accept().await?;
+    ///     let mut buffer = [0; 16];
+    ///     assert_eq!(client.try_read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+    ///     server.try_write(b"hello")?;
+    ///     client.readable().await?;
+    ///     assert_eq!(client.try_read(&mut buffer)?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read(buffer)
     }
@@ -218,6 +317,27 @@ impl TcpStream {
     /// # Errors
     ///
     /// The errors of [`try_read`](Self::try_read).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{IoSlice, IoSliceMut};
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, _) = listener.accept().await?;
+    ///     server.try_write_vectored(&[IoSlice::new(b"head"), IoSlice::new(b"body")])?;
+    ///     client.readable().await?;
+    ///     let (mut head, mut body) = ([0; 4], [0; 4]);
+    ///     let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(&mut body)];
+    ///     client.try_read_vectored(&mut parts)?;
+    ///     assert_eq!((&head, &body), (b"head", b"body"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         self.source.try_read_vectored(buffers)
     }
@@ -265,6 +385,21 @@ impl TcpStream {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise any OS error
     /// of `send`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) or
     /// [`ConnectionReset`](io::ErrorKind::ConnectionReset) if the peer is gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     // The kernel takes what fits, and refuses the rest: the peer does not read.
+    ///     while stream.try_write(&[0; 65_536]).is_ok() {}
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.source.try_write(buffer)
     }
@@ -274,6 +409,27 @@ impl TcpStream {
     /// # Errors
     ///
     /// The errors of [`try_write`](Self::try_write).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{IoSlice, IoSliceMut};
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, _) = listener.accept().await?;
+    ///     server.try_write_vectored(&[IoSlice::new(b"head"), IoSlice::new(b"body")])?;
+    ///     client.readable().await?;
+    ///     let (mut head, mut body) = ([0; 4], [0; 4]);
+    ///     let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(&mut body)];
+    ///     client.try_read_vectored(&mut parts)?;
+    ///     assert_eq!((&head, &body), (b"head", b"body"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         self.source.try_write_vectored(buffers)
     }
@@ -347,6 +503,25 @@ impl TcpStream {
     /// # Cancel safety
     ///
     /// Dropping the future loses no data.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let mut client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, _) = listener.accept().await?;
+    ///     server.try_write(b"hello")?;
+    ///     let mut buffer = [0; 5];
+    ///     assert_eq!(client.peek(&mut buffer).await?, 5);
+    ///     client.read_exact(&mut buffer).await?; // the bytes are still there
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.read_with(|stream| stream.peek(buffer)).await
     }
@@ -356,6 +531,25 @@ impl TcpStream {
     /// # Errors
     ///
     /// [`NotConnected`](io::ErrorKind::NotConnected) if the peer is gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::net::Shutdown;
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (mut server, _) = listener.accept().await?;
+    ///     client.shutdown(Shutdown::Write)?;
+    ///     assert_eq!(server.read(&mut [0; 8]).await?, 0); // EOF
+    ///     server.try_write(b"the other direction is open")?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.source.get_ref().shutdown(how)?;
         if how != Shutdown::Write {
@@ -364,129 +558,23 @@ impl TcpStream {
         Ok(())
     }
 
-    /// Returns whether small writes are sent at once (`TCP_NODELAY`).
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(TCP_NODELAY)`.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        self.options().nodelay()
-    }
-
-    /// Sets whether small writes are sent at once (`TCP_NODELAY`) instead of being combined.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(TCP_NODELAY)`.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.options().set_nodelay(nodelay)
-    }
-
-    /// Sets keep-alive probes for an idle connection; `None` turns them off.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for times below a second or no retries;
-    /// otherwise any OS error of `setsockopt`.
-    pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
-        set_keepalive(&self.options(), keepalive)
-    }
-
-    /// Returns whether keep-alive probes are on.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(SO_KEEPALIVE)`.
-    pub fn keepalive(&self) -> io::Result<bool> {
-        self.options().keepalive()
-    }
-
-    /// Sets what closing does with unsent bytes. `None` lets the kernel send them in the
-    /// background. Zero discards them and resets the connection. Any other duration makes closing,
-    /// and so the loop, block until they are sent or the duration has passed.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(SO_LINGER)`.
-    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
-        self.options().set_linger(linger)
-    }
-
-    /// Returns the duration set by [`set_linger`](Self::set_linger).
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(SO_LINGER)`.
-    pub fn linger(&self) -> io::Result<Option<Duration>> {
-        self.options().linger()
-    }
-
-    /// Returns the time to live (TTL) of sent packets.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(IP_TTL)`.
-    pub fn ttl(&self) -> io::Result<u32> {
-        self.source.get_ref().ttl()
-    }
-
-    /// Sets the time to live (TTL) of sent packets, 1 to 255.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(IP_TTL)`.
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        self.source.get_ref().set_ttl(ttl)
-    }
-
-    /// Returns the size of the kernel's receive buffer. Linux reports twice the size that was set.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(SO_RCVBUF)`.
-    pub fn recv_buffer_size(&self) -> io::Result<usize> {
-        self.options().recv_buffer_size()
-    }
-
-    /// Sets the size of the kernel's receive buffer.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(SO_RCVBUF)`.
-    pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
-        self.options().set_recv_buffer_size(bytes)
-    }
-
-    /// Returns the size of the kernel's send buffer. Linux reports twice the size that was set.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(SO_SNDBUF)`.
-    pub fn send_buffer_size(&self) -> io::Result<usize> {
-        self.options().send_buffer_size()
-    }
-
-    /// Sets the size of the kernel's send buffer.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `setsockopt(SO_SNDBUF)`.
-    pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
-        self.options().set_send_buffer_size(bytes)
-    }
-
-    /// Takes the pending error of the socket (`SO_ERROR`), if there is one.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt(SO_ERROR)`.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.source.get_ref().take_error()
-    }
-
     /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
     ///
     /// `close` is the method of `AsyncWriteExt` that shuts down the writing direction.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     stream.close_now().await; // the closing phase has run
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close_now(self) -> Close {
         self.source.close()
     }
@@ -497,6 +585,24 @@ impl TcpStream {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_LINGER)`. The connection is closed in any case.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (mut server, _) = listener.accept().await?;
+    ///     client.reset()?.await;
+    ///     let error = server.read(&mut [0; 8]).await.unwrap_err();
+    ///     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn reset(self) -> io::Result<Close> {
         let prepared = self.set_linger(Some(Duration::ZERO));
         let close = self.close_now();
@@ -511,10 +617,6 @@ impl TcpStream {
     #[must_use]
     pub fn get_ref(&self) -> &net::TcpStream {
         self.source.get_ref().0.kernel()
-    }
-
-    fn options(&self) -> StreamOptions<'_> {
-        self.source.get_ref().options()
     }
 }
 

@@ -32,6 +32,21 @@ pub struct UdpOptions {
 
 impl UdpOptions {
     /// Creates the default options.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{UdpOptions, UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let options = UdpOptions::new().only_v6(true);
+    ///     if let Ok(socket) = UdpSocket::bind_with("[::1]:0".parse().unwrap(), options) {
+    ///         println!("{}", socket.local_addr()?);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
@@ -59,6 +74,20 @@ impl UdpOptions {
     }
 
     /// Sets `SO_REUSEADDR`: several sockets may share an address, and the last one bound receives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{UdpOptions, UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let shared = UdpOptions::new().reuse_address(true);
+    ///     let first = UdpSocket::bind_with("127.0.0.1:0".parse().unwrap(), shared)?;
+    ///     UdpSocket::bind_with(first.local_addr()?, shared)?; // both are bound to this port
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn reuse_address(mut self, reuse: bool) -> Self {
         self.reuse_address = reuse;
         self
@@ -66,12 +95,41 @@ impl UdpOptions {
 
     /// Sets `SO_REUSEPORT`: several sockets may share an address, and the kernel distributes the
     /// datagrams.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::net::{UdpOptions, UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let shared = UdpOptions::new().reuse_port(true);
+    ///     let first = UdpSocket::bind_with("127.0.0.1:0".parse().unwrap(), shared)?;
+    ///     UdpSocket::bind_with(first.local_addr()?, shared)?; // the kernel spreads the senders
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn reuse_port(mut self, reuse: bool) -> Self {
         self.reuse_port = reuse;
         self
     }
 
     /// Sets whether an IPv6 socket excludes IPv4. Binding an IPv4 socket fails with this option.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{UdpOptions, UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let options = UdpOptions::new().only_v6(true);
+    ///     if let Ok(socket) = UdpSocket::bind_with("[::1]:0".parse().unwrap(), options) {
+    ///         println!("{}", socket.local_addr()?);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn only_v6(mut self, only: bool) -> Self {
         self.only_v6 = Some(only);
         self

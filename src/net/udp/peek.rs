@@ -19,6 +19,22 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// Dropping the future loses no datagram.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+    ///     let mut buffer = [0; 1500];
+    ///     assert_eq!(socket.peek(&mut buffer).await?, 5);
+    ///     assert_eq!(socket.recv(&mut buffer).await?, 5); // the datagram is still there
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn peek(&self, buffer: &mut [u8]) -> impl Future<Output = io::Result<usize>> {
         self.source.read_with(|socket| socket.peek(buffer))
@@ -30,6 +46,21 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
     /// [`peek`](Self::peek).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+    ///     socket.readable().await?;
+    ///     assert_eq!(socket.try_peek(&mut [0; 1500])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read_with(|socket| socket.peek(buffer))
     }
@@ -52,6 +83,21 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// Dropping the future loses no datagram.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let address = socket.local_addr()?;
+    ///     socket.send_to(b"hello", address).await?;
+    ///     assert_eq!(socket.peek_from(&mut [0; 1500]).await?, (5, address));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn peek_from(
         &self,
@@ -121,6 +167,21 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
     /// [`peek_sender`](Self::peek_sender).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.send_to(b"hello", socket.local_addr()?).await?;
+    ///     socket.readable().await?;
+    ///     assert_eq!(socket.try_peek_sender()?, socket.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
         self.source
             .try_read_with(|socket| sender(socket.peek_from(&mut [])))

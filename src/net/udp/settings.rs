@@ -13,6 +13,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_BROADCAST)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_broadcast(true)?; // `send_to` 255.255.255.255 is permitted now
+    ///     assert!(socket.broadcast()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         self.packets().set_broadcast(broadcast)
     }
@@ -22,6 +36,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_BROADCAST)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_broadcast(true)?; // `send_to` 255.255.255.255 is permitted now
+    ///     assert!(socket.broadcast()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn broadcast(&self) -> io::Result<bool> {
         self.packets().broadcast()
     }
@@ -37,6 +65,21 @@ impl UdpSocket {
     ///
     /// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux, and before Linux
     /// 5.0: there datagrams come one by one. Any OS error of `setsockopt`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     if socket.set_gro(true).is_ok() {
+    ///         assert!(socket.gro()?); // Linux: datagrams of a sender may arrive as one
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_gro(&self, gro: bool) -> io::Result<()> {
         self.packets().set_gro(gro)
     }
@@ -46,6 +89,21 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     if socket.set_gro(true).is_ok() {
+    ///         assert!(socket.gro()?); // Linux: datagrams of a sender may arrive as one
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn gro(&self) -> io::Result<bool> {
         self.packets().gro()
     }
@@ -55,6 +113,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_ttl(42)?;
+    ///     assert_eq!(socket.ttl()?, 42);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         match self.local_addr()? {
             SocketAddr::V4(_) => self.packets().ttl_v4(),
@@ -68,6 +140,20 @@ impl UdpSocket {
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; any OS error of
     /// `setsockopt`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_ttl(42)?;
+    ///     assert_eq!(socket.ttl()?, 42);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 1, "a TTL")?;
         match self.local_addr()? {
@@ -109,6 +195,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(IP_MULTICAST_TTL)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_multicast_ttl_v4(4)?;
+    ///     assert_eq!(socket.multicast_ttl_v4()?, 4);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn multicast_ttl_v4(&self) -> io::Result<u32> {
         self.packets().multicast()?.multicast_ttl_v4()
     }
@@ -119,6 +219,20 @@ impl UdpSocket {
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for other values; any OS error of
     /// `setsockopt(IP_MULTICAST_TTL)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_multicast_ttl_v4(4)?;
+    ///     assert_eq!(socket.multicast_ttl_v4()?, 4);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_multicast_ttl_v4(&self, ttl: u32) -> io::Result<()> {
         check_range(ttl, 0, "a multicast TTL")?;
         self.packets().multicast()?.set_multicast_ttl_v4(ttl)
@@ -129,6 +243,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(IP_MULTICAST_LOOP)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_multicast_loop_v4(false)?; // groups on this machine receive nothing from it
+    ///     assert!(!socket.multicast_loop_v4()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn multicast_loop_v4(&self) -> io::Result<bool> {
         self.packets().multicast()?.multicast_loop_v4()
     }
@@ -138,6 +266,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(IP_MULTICAST_LOOP)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_multicast_loop_v4(false)?; // groups on this machine receive nothing from it
+    ///     assert!(!socket.multicast_loop_v4()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_multicast_loop_v4(&self, receive_own: bool) -> io::Result<()> {
         let socket = self.packets().multicast()?;
         socket.set_multicast_loop_v4(receive_own)
@@ -186,10 +328,28 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(IP_ADD_MEMBERSHIP)`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::net::Ipv4Addr;
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("0.0.0.0:5353").await?;
+    ///     let (group, interface) = (Ipv4Addr::new(224, 0, 0, 251), Ipv4Addr::UNSPECIFIED);
+    ///     socket.join_multicast_v4(&group, &interface)?;
+    ///     let (length, sender) = socket.recv_from(&mut [0; 1500]).await?;
+    ///     println!("{length} bytes from {sender}");
+    ///     socket.leave_multicast_v4(&group, &interface)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.packets()
             .multicast()?
-            .join_multicast_v4(group, interface)
+            .join_multicast_v4(&group, &interface)
     }
 
     /// Leaves a multicast group.
@@ -197,10 +357,28 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(IP_DROP_MEMBERSHIP)`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::net::Ipv4Addr;
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("0.0.0.0:5353").await?;
+    ///     let (group, interface) = (Ipv4Addr::new(224, 0, 0, 251), Ipv4Addr::UNSPECIFIED);
+    ///     socket.join_multicast_v4(&group, &interface)?;
+    ///     let (length, sender) = socket.recv_from(&mut [0; 1500]).await?;
+    ///     println!("{length} bytes from {sender}");
+    ///     socket.leave_multicast_v4(&group, &interface)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.packets()
             .multicast()?
-            .leave_multicast_v4(group, interface)
+            .leave_multicast_v4(&group, &interface)
     }
 
     /// Joins a multicast group on the interface with this index; 0 lets the kernel choose the
@@ -264,6 +442,19 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_RCVBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     println!("{} bytes wait at most", socket.recv_buffer_size()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn recv_buffer_size(&self) -> io::Result<usize> {
         self.packets().options().recv_buffer_size()
     }
@@ -296,6 +487,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_SNDBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_send_buffer_size(65_536)?;
+    ///     assert!(socket.send_buffer_size()? >= 65_536);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn send_buffer_size(&self) -> io::Result<usize> {
         self.packets().options().send_buffer_size()
     }
@@ -305,6 +510,20 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `setsockopt(SO_SNDBUF)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     socket.set_send_buffer_size(65_536)?;
+    ///     assert!(socket.send_buffer_size()? >= 65_536);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.packets().options().set_send_buffer_size(bytes)
     }

@@ -64,6 +64,19 @@ impl UdpSocket {
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?; // 0: any free port
+    ///     println!("receiving on {}", socket.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind(target: impl ToAddresses) -> impl Future<Output = io::Result<Self>> {
         let addresses = Resolving::of("net::UdpSocket::bind", target, Location::caller());
@@ -147,6 +160,20 @@ impl UdpSocket {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::from_std(std::net::UdpSocket::bind("127.0.0.1:0")?)?;
+    ///     let address = socket.local_addr()?;
+    ///     assert_eq!(socket.into_std().local_addr()?, address);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn from_std(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -163,6 +190,20 @@ impl UdpSocket {
     /// # Panics
     ///
     /// If the socket is on a network in memory, which only a test has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::from_std(std::net::UdpSocket::bind("127.0.0.1:0")?)?;
+    ///     let address = socket.local_addr()?;
+    ///     assert_eq!(socket.into_std().local_addr()?, address);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn into_std(self) -> net::UdpSocket {
         self.source.into_inner().0.into_kernel()
@@ -179,6 +220,21 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has not set the peer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let server = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let client = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     client.connect(server.local_addr()?).await?; // `send` goes to this peer
+    ///     assert_eq!(client.peer_addr()?, server.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn connect(&self, target: impl ToAddresses) -> impl Future<Output = io::Result<()>> {
         let addresses = Resolving::new(target, Location::caller());
@@ -198,6 +254,22 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has sent nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let server = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let client = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     client.send_to(b"hello", server.local_addr()?).await?;
+    ///     let (length, sender) = server.recv_from(&mut [0; 1500]).await?;
+    ///     assert_eq!((length, sender), (5, client.local_addr()?));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn send_to(
         &self,
@@ -214,6 +286,19 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise as
     /// [`send_to`](Self::send_to).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     assert_eq!(socket.try_send_to(b"hello", socket.local_addr()?)?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_send_to(&self, datagram: &[u8], address: SocketAddr) -> io::Result<usize> {
         self.source
             .try_write_with(|socket| send_to(socket, datagram, address))
@@ -224,6 +309,21 @@ impl UdpSocket {
     /// # Errors
     ///
     /// The errors of [`send_to`](Self::send_to).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let to = socket.local_addr()?;
+    ///     assert_eq!(poll_fn(|cx| socket.poll_send_to(cx, b"hello", to)).await?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn poll_send_to(
         &self,
@@ -240,6 +340,19 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockname`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     assert_ne!(socket.local_addr()?.port(), 0, "the port that was free");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().local_addr()
     }
@@ -249,6 +362,21 @@ impl UdpSocket {
     /// # Errors
     ///
     /// [`NotConnected`](io::ErrorKind::NotConnected) if no peer is set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let server = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let client = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     client.connect(server.local_addr()?).await?; // `send` goes to this peer
+    ///     assert_eq!(client.peer_addr()?, server.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().peer_addr()
     }
@@ -258,11 +386,39 @@ impl UdpSocket {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(SO_ERROR)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     assert!(socket.take_error()?.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.source.get_ref().take_error()
     }
 
     /// Closes the socket at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UdpSocket;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let address = socket.local_addr()?;
+    ///     socket.close().await;
+    ///     UdpSocket::bind(address).await?; // the port is free again
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(self) -> Close {
         self.source.close()
     }

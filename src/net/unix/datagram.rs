@@ -57,6 +57,23 @@ impl UnixDatagram {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::{fs, net::UnixDatagram};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let server = UnixDatagram::bind(folder.join("log"))?;
+    ///     let client = UnixDatagram::unbound()?;
+    ///     client.send_to(b"hello", folder.join("log")).await?;
+    ///     assert_eq!(server.recv(&mut [0; 64]).await?, 5);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
         let (name, handle) = (name.into(), LoopHandle::current());
@@ -85,6 +102,25 @@ impl UnixDatagram {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::UnixDatagram};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let server = UnixDatagram::bind(folder.join("log"))?;
+    ///     let client = UnixDatagram::unbound()?; // a sender needs no name
+    ///     client.send_to(b"one", folder.join("log")).await?;
+    ///     client.connect(folder.join("log"))?;
+    ///     client.send(b"two").await?;
+    ///     assert_eq!(server.recv(&mut [0; 64]).await?, 3);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn unbound() -> io::Result<Self> {
@@ -111,6 +147,25 @@ impl UnixDatagram {
     ///
     /// Any OS error of `connect`, such as [`NotFound`](io::ErrorKind::NotFound) and
     /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). The error includes the name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::UnixDatagram};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let server = UnixDatagram::bind(folder.join("log"))?;
+    ///     let client = UnixDatagram::unbound()?; // a sender needs no name
+    ///     client.send_to(b"one", folder.join("log")).await?;
+    ///     client.connect(folder.join("log"))?;
+    ///     client.send(b"two").await?;
+    ///     assert_eq!(server.recv(&mut [0; 64]).await?, 3);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn connect(&self, name: impl Into<SocketName>) -> io::Result<()> {
         let name = name.into();
         let socket = socket2::SockRef::from(self.get_ref());
@@ -129,6 +184,25 @@ impl UnixDatagram {
     /// # Cancel safety
     ///
     /// A future that is dropped before it completes has sent nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::UnixDatagram};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let server = UnixDatagram::bind(folder.join("log"))?;
+    ///     let client = UnixDatagram::unbound()?; // a sender needs no name
+    ///     client.send_to(b"one", folder.join("log")).await?;
+    ///     client.connect(folder.join("log"))?;
+    ///     client.send(b"two").await?;
+    ///     assert_eq!(server.recv(&mut [0; 64]).await?, 3);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn send_to(
         &self,
@@ -170,6 +244,20 @@ impl UnixDatagram {
 
     /// Closes the socket at once and removes its path. The close completes in the closing phase;
     /// see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UnixDatagram;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = UnixDatagram::pair()?;
+    ///     one.close().await;
+    ///     assert!(other.try_send(b"to no peer").is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(self) -> Close {
         drop(self.path);
         self.source.close()

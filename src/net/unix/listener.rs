@@ -65,6 +65,25 @@ impl UnixListener {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::{UnixListener, UnixStream}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let listener = UnixListener::bind(folder.join("socket"))?;
+    ///     let client = UnixStream::connect(folder.join("socket")).await?;
+    ///     let (server, _name) = listener.accept().await?;
+    ///     client.try_write(b"hello")?;
+    ///     server.readable().await?;
+    ///     assert_eq!(server.try_read(&mut [0; 16])?, 5);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn bind(name: impl Into<SocketName>) -> io::Result<Self> {
         Self::bind_at(name, Location::caller())
@@ -113,6 +132,25 @@ impl UnixListener {
     /// # Cancel safety
     ///
     /// Dropping the future loses no connection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::{UnixListener, UnixStream}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let listener = UnixListener::bind(folder.join("socket"))?;
+    ///     let client = UnixStream::connect(folder.join("socket")).await?;
+    ///     let (server, _name) = listener.accept().await?;
+    ///     client.try_write(b"hello")?;
+    ///     server.readable().await?;
+    ///     assert_eq!(server.try_read(&mut [0; 16])?, 5);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(UnixStream, Option<SocketName>)>> {
         self.accept_at(Location::caller())
@@ -150,6 +188,22 @@ impl UnixListener {
 
     /// Closes the listener at once and removes its path. The close completes in the closing phase;
     /// see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::UnixListener};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let listener = UnixListener::bind(folder.join("socket"))?;
+    ///     listener.close().await;
+    ///     assert!(!folder.join("socket").exists(), "its path is removed");
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(self) -> Close {
         drop(self.path);
         self.source.close()

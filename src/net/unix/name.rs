@@ -36,6 +36,20 @@ pub enum SocketName {
 
 impl SocketName {
     /// Creates an abstract name.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows,ignore-apple,ignore-bsd
+    /// use phaseloop::net::{SocketName, UnixListener, UnixStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let name = SocketName::abstract_name(format!("doc-{}", std::process::id()));
+    ///     let _listener = UnixListener::bind(name.clone())?; // no file, nothing to remove
+    ///     UnixStream::connect(name).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn abstract_name(name: impl Into<Vec<u8>>) -> Self {
         Self::Abstract(name.into())

@@ -91,6 +91,23 @@ impl UnixStream {
     /// # Panics
     ///
     /// When the future is awaited and no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{fs, net::{UnixListener, UnixStream}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let missing = UnixStream::connect(folder.join("socket")).await.unwrap_err();
+    ///     assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+    ///     let _listener = UnixListener::bind(folder.join("socket"))?;
+    ///     UnixStream::connect(folder.join("socket")).await?;
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn connect(name: impl Into<SocketName>) -> impl Future<Output = io::Result<Self>> {
         Self::connect_at(name, Location::caller())
@@ -224,6 +241,20 @@ impl UnixStream {
     ///
     /// Any OS error of `getsockopt(SO_PEERCRED)`; [`Unsupported`](io::ErrorKind::Unsupported) on
     /// platforms other than Linux.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UnixStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, _other) = UnixStream::pair()?;
+    ///     let peer = one.peer_credentials()?;
+    ///     println!("user {} of group {}", peer.user, peer.group);
+    ///     Ok(())
+    /// }
+    /// ```
     #[doc(alias = "peer_cred")]
     pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let (process, user, group) = sys::unix_socket::peer_credentials(self.get_ref().as_fd())?;
@@ -246,6 +277,21 @@ impl UnixStream {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no data has arrived; otherwise any OS error of
     /// `recv`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UnixStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = UnixStream::pair()?;
+    ///     one.try_write(b"hello")?;
+    ///     other.readable().await?;
+    ///     assert_eq!(other.try_read(&mut [0; 16])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read(buffer)
     }
@@ -256,6 +302,23 @@ impl UnixStream {
     /// # Errors
     ///
     /// The errors of [`try_read`](Self::try_read). They leave the buffer as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UnixStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = UnixStream::pair()?;
+    ///     one.try_write(b"hello")?;
+    ///     other.readable().await?;
+    ///     let mut received = Vec::new();
+    ///     other.try_read_buf(&mut received)?;
+    ///     assert_eq!(received, b"hello");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_read_buf(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.source.try_receive(buffer)
     }
@@ -266,6 +329,21 @@ impl UnixStream {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the send buffer is full; otherwise any OS error
     /// of `send`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::UnixStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = UnixStream::pair()?;
+    ///     one.try_write(b"hello")?;
+    ///     other.readable().await?;
+    ///     assert_eq!(other.try_read(&mut [0; 16])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.source.try_write(buffer)
     }
@@ -289,6 +367,21 @@ impl UnixStream {
     }
 
     /// Closes the connection at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::net::UnixStream;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, mut other) = UnixStream::pair()?;
+    ///     one.close_now().await;
+    ///     assert_eq!(other.read(&mut [0; 8]).await?, 0); // EOF
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close_now(self) -> Close {
         self.source.close()
     }

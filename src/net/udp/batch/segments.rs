@@ -50,6 +50,21 @@ impl Batch {
     /// # Errors
     ///
     /// The errors of [`push_segments`](Self::push_segments).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::Batch;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut batch = Batch::new(4, 1500);
+    ///     batch.push_segments_to_peer(b"onetwo3", 3)?;
+    ///     let datagram = batch.iter().next().unwrap();
+    ///     assert_eq!(datagram.segment_size(), 3);
+    ///     assert_eq!(datagram.segments().count(), 3); // "one", "two" and "3"
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn push_segments_to_peer(&mut self, bytes: &[u8], size: usize) -> io::Result<()> {
         self.add_segments(bytes, size, Address::NONE)
     }
@@ -67,6 +82,21 @@ impl Batch {
 impl<'a> Datagram<'a> {
     /// The datagrams in the buffer: one, unless several were
     /// [pushed as one](Batch::push_segments), or [received as one](crate::net::UdpSocket::set_gro).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::Batch;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut batch = Batch::new(4, 1500);
+    ///     batch.push_segments_to_peer(b"onetwo3", 3)?;
+    ///     let datagram = batch.iter().next().unwrap();
+    ///     assert_eq!(datagram.segment_size(), 3);
+    ///     assert_eq!(datagram.segments().count(), 3); // "one", "two" and "3"
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "iterators do nothing unless consumed"]
     #[inline]
     pub fn segments(&self) -> Segments<'a> {
@@ -78,6 +108,21 @@ impl<'a> Datagram<'a> {
 
     /// The length of the [segments](Self::segments), of which the last may be shorter; that of the
     /// datagram if it is the only one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::Batch;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut batch = Batch::new(4, 1500);
+    ///     batch.push_segments_to_peer(b"onetwo3", 3)?;
+    ///     let datagram = batch.iter().next().unwrap();
+    ///     assert_eq!(datagram.segment_size(), 3);
+    ///     assert_eq!(datagram.segments().count(), 3); // "one", "two" and "3"
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn segment_size(&self) -> usize {

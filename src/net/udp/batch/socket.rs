@@ -20,6 +20,27 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// If the future is dropped before it completes, nothing was received.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{Batch, UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     for text in [b"one", b"two"] {
+    ///         socket.send_to(text, socket.local_addr()?).await?;
+    ///     }
+    ///     let mut batch = Batch::new(64, 1500);
+    ///     socket.recv_batch(&mut batch).await?; // what has arrived, by one system call
+    ///     for datagram in &batch {
+    ///         println!("{:?} from {:?}", datagram.bytes(), datagram.address());
+    ///     }
+    ///     assert!(!batch.is_empty());
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         self.source.read_with(|socket| batch.receive(socket)).await
     }
@@ -75,6 +96,27 @@ impl UdpSocket {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if no datagram has arrived; otherwise as
     /// [`recv_batch`](Self::recv_batch).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{Batch, UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     for text in [b"one", b"two"] {
+    ///         socket.send_to(text, socket.local_addr()?).await?;
+    ///     }
+    ///     let mut batch = Batch::new(64, 1500);
+    ///     socket.recv_batch(&mut batch).await?; // what has arrived, by one system call
+    ///     for datagram in &batch {
+    ///         println!("{:?} from {:?}", datagram.bytes(), datagram.address());
+    ///     }
+    ///     assert!(!batch.is_empty());
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn try_recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
         self.source.try_read_with(|socket| batch.receive(socket))
