@@ -21,6 +21,7 @@
 mod copy;
 mod dir;
 mod dir_builder;
+mod entries;
 mod file;
 pub mod job;
 mod open_options;
@@ -44,11 +45,14 @@ use windows as platform;
 pub use copy::{CopyOptions, Reflink, copy};
 pub use dir::{DirEntry, ReadDir, read_dir, scan_dir};
 pub use dir_builder::DirBuilder;
+pub use entries::{
+    canonicalize, create_dir, create_dir_all, hard_link, read_link, remove_dir, remove_dir_all,
+    remove_file,
+};
 pub use file::File;
 pub use open_options::OpenOptions;
 pub use ops::{
-    append, canonicalize, create_dir, create_dir_all, exists, hard_link, metadata, read, read_link,
-    read_to_string, remove_dir, remove_dir_all, remove_file, rename, set_permissions, set_times,
+    append, exists, metadata, read, read_to_string, rename, set_permissions, set_times,
     set_times_nofollow, symlink_metadata, truncate, write,
 };
 pub use system::{Access, FileSystem, access, copy_range, statfs, symlink};

@@ -29,20 +29,22 @@ impl Explore {
     /// ```
     /// use phaseloop::{cluster, shuffle::Explore};
     ///
-    /// Explore::new().seeds(20).loops(3).run(|| async {
-    ///     let (sender, mut receiver) = cluster::channel(2);
-    ///     let senders = cluster::current().each(move |index| {
-    ///         let sender = sender.clone();
-    ///         async move { sender.send(index).await.unwrap() }
+    /// fn main() {
+    ///     Explore::new().seeds(20).loops(3).run(|| async {
+    ///         let (sender, mut receiver) = cluster::channel(2);
+    ///         let senders = cluster::current().each(move |index| {
+    ///             let sender = sender.clone();
+    ///             async move { sender.send(index).await.unwrap() }
+    ///         });
+    ///         let mut sum = 0;
+    ///         while let Some(index) = receiver.recv().await {
+    ///             // Which loop is the first depends on the seed.
+    ///             sum += index;
+    ///         }
+    ///         assert_eq!(sum, 0 + 1 + 2);
+    ///         senders.await;
     ///     });
-    ///     let mut sum = 0;
-    ///     while let Some(index) = receiver.recv().await {
-    ///         // Which loop is the first depends on the seed.
-    ///         sum += index;
-    ///     }
-    ///     assert_eq!(sum, 0 + 1 + 2);
-    ///     senders.await;
-    /// });
+    /// }
     /// ```
     pub fn loops(mut self, loops: usize) -> Self {
         assert!(loops > 0, "a cluster has at least one loop");

@@ -97,12 +97,46 @@ pub struct CopyOptions {
 
 impl CopyOptions {
     /// Creates the options of [`copy`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, CopyOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let copy = folder.join("copy");
+    ///     CopyOptions::new().copy("Cargo.toml", &copy).await?;
+    ///     let again = CopyOptions::new().exclusive(true).copy("Cargo.toml", &copy).await;
+    ///     assert_eq!(again.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Fails if the target exists.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, CopyOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let copy = folder.join("copy");
+    ///     CopyOptions::new().copy("Cargo.toml", &copy).await?;
+    ///     let again = CopyOptions::new().exclusive(true).copy("Cargo.toml", &copy).await;
+    ///     assert_eq!(again.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.exclusive = exclusive;
@@ -110,6 +144,22 @@ impl CopyOptions {
     }
 
     /// Sets whether the copy shares the data blocks of the original.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, CopyOptions, Reflink};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     // It shares the blocks where the file system can, and copies them elsewhere.
+    ///     let options = CopyOptions::new().reflink(Reflink::Try);
+    ///     options.copy("Cargo.toml", folder.join("copy")).await?;
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn reflink(mut self, reflink: Reflink) -> Self {
         self.reflink = reflink;

@@ -83,6 +83,20 @@ pub fn read_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<ReadD
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     for entry in fs::scan_dir(".").await? {
+///         println!("{}", entry.path().display());
+///     }
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn scan_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Vec<DirEntry>>> {
     job::on_path("scan_dir", path, |path| {
@@ -140,6 +154,23 @@ impl ReadDir {
     /// # Cancel safety
     ///
     /// Dropping the future loses no entry.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut directory = fs::read_dir(".").await?;
+    ///     let mut count = 0;
+    ///     while let Some(_entry) = directory.next_entry().await? {
+    ///         count += 1;
+    ///     }
+    ///     assert!(count > 0);
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         let entry = std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await;
@@ -259,6 +290,24 @@ impl DirEntry {
     }
 
     /// The path of the directory joined with the name of the entry.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     for entry in fs::scan_dir(".").await? {
+    ///         if entry.file_name() == "Cargo.toml" {
+    ///             assert!(entry.file_type().is_file());
+    ///             assert!(entry.metadata().await?.len() > 0);
+    ///             println!("{}", entry.path().display());
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn path(&self) -> PathBuf {
@@ -266,6 +315,24 @@ impl DirEntry {
     }
 
     /// The name of the entry.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     for entry in fs::scan_dir(".").await? {
+    ///         if entry.file_name() == "Cargo.toml" {
+    ///             assert!(entry.file_type().is_file());
+    ///             assert!(entry.metadata().await?.len() > 0);
+    ///             println!("{}", entry.path().display());
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn file_name(&self) -> &OsStr {
@@ -273,6 +340,24 @@ impl DirEntry {
     }
 
     /// The type of the entry, as it was when the directory was read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     for entry in fs::scan_dir(".").await? {
+    ///         if entry.file_name() == "Cargo.toml" {
+    ///             assert!(entry.file_type().is_file());
+    ///             assert!(entry.metadata().await?.len() > 0);
+    ///             println!("{}", entry.path().display());
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn file_type(&self) -> FileType {
@@ -288,6 +373,24 @@ impl DirEntry {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     for entry in fs::scan_dir(".").await? {
+    ///         if entry.file_name() == "Cargo.toml" {
+    ///             assert!(entry.file_type().is_file());
+    ///             assert!(entry.metadata().await?.len() > 0);
+    ///             println!("{}", entry.path().display());
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn metadata(&self) -> io::Result<Metadata> {
         super::symlink_metadata(self.path()).await

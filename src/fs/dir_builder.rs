@@ -32,6 +32,21 @@ pub struct DirBuilder {
 
 impl DirBuilder {
     /// Creates options with nothing set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, DirBuilder};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     DirBuilder::new().recursive(true).create(folder.join("a/b/c")).await?;
+    ///     assert!(fs::exists(folder.join("a/b")).await?);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn new() -> Self {
@@ -40,6 +55,21 @@ impl DirBuilder {
 
     /// Sets whether missing parents are created as well. Then a directory that exists already is
     /// not an error. The default is `false`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, DirBuilder};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     DirBuilder::new().recursive(true).create(folder.join("a/b/c")).await?;
+    ///     assert!(fs::exists(folder.join("a/b")).await?);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn recursive(&mut self, recursive: bool) -> &mut Self {
         self.recursive = recursive;
@@ -57,6 +87,21 @@ impl DirBuilder {
     ///
     /// If the future is dropped, the operation may or may not take place: a started job is carried
     /// out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, DirBuilder};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     DirBuilder::new().recursive(true).create(folder.join("a/b/c")).await?;
+    ///     assert!(fs::exists(folder.join("a/b")).await?);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn create(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {

@@ -1,5 +1,6 @@
 //! Open files.
 
+mod attributes;
 mod cursor;
 mod streams;
 mod writer;
@@ -8,7 +9,6 @@ mod writer;
 use std::cell::Cell;
 use std::cell::RefCell;
 use std::fmt;
-use std::fs::{Metadata, Permissions};
 use std::future::poll_fn;
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ use self::cursor::Cursor;
 use self::writer::Shared;
 use super::job;
 use super::open_options::OpenOptions;
-use super::times::FileTimes;
 use crate::sys;
 
 /// An open file.
@@ -89,6 +88,22 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the new descriptor.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    /// use phaseloop::io::AsyncReadExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut file = File::open("Cargo.toml").await?;
+    ///     let mut text = String::new();
+    ///     file.read_to_string(&mut text).await?;
+    ///     assert!(text.starts_with("[package]"));
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
         OpenOptions::new().read(true).open_for("open", path)
@@ -103,6 +118,23 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file may have been created; its descriptor is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, File};
+    /// use phaseloop::io::AsyncWriteExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut file = File::create(folder.join("greeting")).await?;
+    ///     file.write_all(b"hello").await?;
+    ///     file.flush().await?; // errors of accepted writes arrive here
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn create(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
         let mut options = OpenOptions::new();
@@ -119,6 +151,21 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file may have been created; its descriptor is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, File};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     File::create_new(folder.join("lock")).await?;
+    ///     assert!(File::create_new(folder.join("lock")).await.is_err(), "it exists");
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn create_new(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> {
         let mut options = OpenOptions::new();
@@ -127,6 +174,19 @@ impl File {
     }
 
     /// Returns options for opening a file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let file = File::options().read(true).open("Cargo.toml").await?;
+    ///     assert!(file.metadata().await?.is_file());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn options() -> OpenOptions {
@@ -134,6 +194,20 @@ impl File {
     }
 
     /// Wraps an open file. Its errors name no path.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let file = File::from_std(std::fs::File::open("Cargo.toml")?);
+    ///     assert_eq!(file.path(), None);
+    ///     let _file: std::fs::File = file.into_std().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn from_std(file: std::fs::File) -> Self {
@@ -159,6 +233,19 @@ impl File {
     }
 
     /// The path under which the file was opened.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let file = File::open("Cargo.toml").await?;
+    ///     assert_eq!(file.path(), Some("Cargo.toml".as_ref()));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn path(&self) -> Option<&Path> {
@@ -175,6 +262,20 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let file = File::from_std(std::fs::File::open("Cargo.toml")?);
+    ///     assert_eq!(file.path(), None);
+    ///     let _file: std::fs::File = file.into_std().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn into_std(self) -> io::Result<std::fs::File> {
         poll_fn(|cx| self.poll_flush(cx)).await?;
@@ -244,6 +345,24 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future closes the new descriptor.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    /// use phaseloop::io::AsyncReadExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut one = File::open("Cargo.toml").await?;
+    ///     let mut other = one.try_clone().await?;
+    ///     let (mut first, mut second) = ([0; 4], [0; 5]);
+    ///     one.read_exact(&mut first).await?;
+    ///     other.read_exact(&mut second).await?; // from where the first one is
+    ///     assert_eq!((&first, &second), (b"[pac", b"kage]"));
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.rewind("try_clone").await?;
@@ -261,6 +380,24 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the file is closed all the same; the error is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, File};
+    /// use phaseloop::io::AsyncWriteExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut file = File::create(folder.join("journal")).await?;
+    ///     file.write_all(b"entry 1\n").await?;
+    ///     file.sync_all().await?; // it survives a power failure
+    ///     File::close(file).await?;
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn close(self) -> io::Result<()> {
         let written = poll_fn(|cx| self.poll_flush(cx)).await;
@@ -273,106 +410,6 @@ impl File {
             Err(_) => Ok(()),
         };
         written.and(closed)
-    }
-
-    /// Waits until content and metadata are on the disk, as `fsync` does.
-    ///
-    /// # Errors
-    ///
-    /// The error of an accepted write; any OS error of the call.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the operation may or may not take place.
-    #[inline]
-    pub async fn sync_all(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_flush(cx)).await?;
-        self.on_file("sync_all", std::fs::File::sync_all).await
-    }
-
-    /// Waits until the content is on the disk, as `fdatasync` does.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`sync_all`](Self::sync_all).
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the operation may or may not take place.
-    #[inline]
-    pub async fn sync_data(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_flush(cx)).await?;
-        self.on_file("sync_data", std::fs::File::sync_data).await
-    }
-
-    /// Truncates the file to a length, or extends it with zeros. The position does not move.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for more than 2⁶³ − 1 bytes, which no file can
-    /// have; any OS error of `ftruncate`.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the operation may or may not take place.
-    #[inline]
-    pub async fn set_len(&self, length: u64) -> io::Result<()> {
-        self.change("set_len", move |file| {
-            check_length(length)?;
-            file.set_len(length)
-        })
-        .await
-    }
-
-    /// Returns the metadata of the file.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `fstat`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future discards the result and has no other effect.
-    #[inline]
-    pub async fn metadata(&self) -> io::Result<Metadata> {
-        self.written().await;
-        self.on_file("metadata", std::fs::File::metadata).await
-    }
-
-    /// Sets the permissions of the file.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `fchmod`.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the operation may or may not take place.
-    #[inline]
-    pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
-        self.on_file("set_permissions", move |file| {
-            file.set_permissions(permissions)
-        })
-        .await
-    }
-
-    /// Sets the access and modification times of the file.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `futimens`; [`InvalidInput`](io::ErrorKind::InvalidInput) for a time outside
-    /// the range of the OS.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the operation may or may not take place.
-    #[inline]
-    pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
-        self.written().await;
-        self.on_file("set_times", move |file| {
-            sys::fs::set_file_times(file, times.accessed, times.modified)
-        })
-        .await
     }
 
     /// Waits until accepted writes are done.

@@ -42,6 +42,23 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     /// Creates options with nothing set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut options = OpenOptions::new();
+    ///     options.read(true).write(true).create(true);
+    ///     let file = options.open(folder.join("data")).await?; // created, or opened as it is
+    ///     assert_eq!(file.metadata().await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -50,36 +67,159 @@ impl OpenOptions {
     }
 
     /// Opens the file for reading.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut options = OpenOptions::new();
+    ///     options.read(true).write(true).create(true);
+    ///     let file = options.open(folder.join("data")).await?; // created, or opened as it is
+    ///     assert_eq!(file.metadata().await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn read(&mut self, read: bool) -> &mut Self {
         self.options.read(read);
         self
     }
 
     /// Opens the file for writing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut options = OpenOptions::new();
+    ///     options.read(true).write(true).create(true);
+    ///     let file = options.open(folder.join("data")).await?; // created, or opened as it is
+    ///     assert_eq!(file.metadata().await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn write(&mut self, write: bool) -> &mut Self {
         self.options.write(write);
         self
     }
 
     /// Opens the file for appending: every write goes to the end of the file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    /// use phaseloop::io::AsyncWriteExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let path = folder.join("log");
+    ///     OpenOptions::new().write(true).create_new(true).open(&path).await?;
+    ///     for line in ["one\n", "two\n"] {
+    ///         let mut file = OpenOptions::new().append(true).open(&path).await?;
+    ///         file.write_all(line.as_bytes()).await?;
+    ///         file.flush().await?;
+    ///     }
+    ///     assert_eq!(fs::read(&path).await?, b"one\ntwo\n");
+    ///     OpenOptions::new().write(true).truncate(true).open(&path).await?;
+    ///     assert_eq!(fs::metadata(&path).await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn append(&mut self, append: bool) -> &mut Self {
         self.options.append(append);
         self
     }
 
     /// Truncates an existing file to length 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    /// use phaseloop::io::AsyncWriteExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let path = folder.join("log");
+    ///     OpenOptions::new().write(true).create_new(true).open(&path).await?;
+    ///     for line in ["one\n", "two\n"] {
+    ///         let mut file = OpenOptions::new().append(true).open(&path).await?;
+    ///         file.write_all(line.as_bytes()).await?;
+    ///         file.flush().await?;
+    ///     }
+    ///     assert_eq!(fs::read(&path).await?, b"one\ntwo\n");
+    ///     OpenOptions::new().write(true).truncate(true).open(&path).await?;
+    ///     assert_eq!(fs::metadata(&path).await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn truncate(&mut self, truncate: bool) -> &mut Self {
         self.options.truncate(truncate);
         self
     }
 
     /// Creates the file if it does not exist.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut options = OpenOptions::new();
+    ///     options.read(true).write(true).create(true);
+    ///     let file = options.open(folder.join("data")).await?; // created, or opened as it is
+    ///     assert_eq!(file.metadata().await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn create(&mut self, create: bool) -> &mut Self {
         self.options.create(create);
         self
     }
 
     /// Creates the file, and fails if it exists.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    /// use phaseloop::io::AsyncWriteExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let path = folder.join("log");
+    ///     OpenOptions::new().write(true).create_new(true).open(&path).await?;
+    ///     for line in ["one\n", "two\n"] {
+    ///         let mut file = OpenOptions::new().append(true).open(&path).await?;
+    ///         file.write_all(line.as_bytes()).await?;
+    ///         file.flush().await?;
+    ///     }
+    ///     assert_eq!(fs::read(&path).await?, b"one\ntwo\n");
+    ///     OpenOptions::new().write(true).truncate(true).open(&path).await?;
+    ///     assert_eq!(fs::metadata(&path).await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn create_new(&mut self, create_new: bool) -> &mut Self {
         self.options.create_new(create_new);
         self
@@ -96,6 +236,30 @@ impl OpenOptions {
     ///
     /// Dropping the future closes the file if it has been opened. The file may have been created or
     /// truncated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, OpenOptions};
+    /// use phaseloop::io::AsyncWriteExt;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let path = folder.join("log");
+    ///     OpenOptions::new().write(true).create_new(true).open(&path).await?;
+    ///     for line in ["one\n", "two\n"] {
+    ///         let mut file = OpenOptions::new().append(true).open(&path).await?;
+    ///         file.write_all(line.as_bytes()).await?;
+    ///         file.flush().await?;
+    ///     }
+    ///     assert_eq!(fs::read(&path).await?, b"one\ntwo\n");
+    ///     OpenOptions::new().write(true).truncate(true).open(&path).await?;
+    ///     assert_eq!(fs::metadata(&path).await?.len(), 0);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn open(&self, path: impl AsRef<Path>) -> impl Future<Output = io::Result<File>> {
         self.open_for("open", path)

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::job::{on_path, on_paths, prepared_on_path};
 use super::times::FileTimes;
@@ -154,6 +154,22 @@ pub fn write(
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     fs::append(folder.join("log"), "one\n").await?;
+///     fs::append(folder.join("log"), "two\n").await?;
+///     assert_eq!(fs::read(folder.join("log")).await?, b"one\ntwo\n");
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn append(
     path: impl AsRef<Path>,
@@ -179,6 +195,22 @@ pub fn append(
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     fs::write(folder.join("log"), "hello, world").await?;
+///     fs::truncate(folder.join("log"), 5).await?;
+///     assert_eq!(fs::read(folder.join("log")).await?, b"hello");
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn truncate(path: impl AsRef<Path>, length: u64) -> impl Future<Output = io::Result<()>> {
     on_path("truncate", path, move |path| {
@@ -221,6 +253,22 @@ pub fn metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metad
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
+///
+/// # Examples
+///
+/// ```ignore-windows
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     fs::symlink("target", folder.join("link")).await?; // the target need not exist
+///     assert!(fs::symlink_metadata(folder.join("link")).await?.is_symlink());
+///     assert_eq!(fs::read_link(folder.join("link")).await?, std::path::Path::new("target"));
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn symlink_metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Metadata>> {
     on_path("symlink_metadata", path, |path| fs::symlink_metadata(path)).here()
@@ -235,6 +283,19 @@ pub fn symlink_metadata(path: impl AsRef<Path>) -> impl Future<Output = io::Resu
 /// # Cancel safety
 ///
 /// Dropping the future discards the result and has no other effect.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     assert!(fs::exists("Cargo.toml").await?);
+///     assert!(!fs::exists("no-such-file").await?);
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 #[doc(alias = "try_exists")]
 pub fn exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<bool>> {
@@ -250,133 +311,29 @@ pub fn exists(path: impl AsRef<Path>) -> impl Future<Output = io::Result<bool>> 
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     // Readers see the old text or the new one, never a part.
+///     fs::write(folder.join("settings.new"), "a = 1").await?;
+///     fs::rename(folder.join("settings.new"), folder.join("settings")).await?;
+///     assert_eq!(fs::read(folder.join("settings")).await?, b"a = 1");
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn rename(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
 ) -> impl Future<Output = io::Result<()>> {
     on_paths("rename", from, to, sys::fs::rename).here()
-}
-
-/// Removes a file or a symbolic link.
-///
-/// # Errors
-///
-/// Any OS error of `unlink`.
-///
-/// # Cancel safety
-///
-/// If the future is dropped, the operation may or may not take place: a started job is carried out.
-#[track_caller]
-pub fn remove_file(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    on_path("remove_file", path, sys::fs::remove_file).here()
-}
-
-/// Removes an empty directory.
-///
-/// # Errors
-///
-/// Any OS error of `rmdir`, such as [`DirectoryNotEmpty`](io::ErrorKind::DirectoryNotEmpty).
-///
-/// # Cancel safety
-///
-/// If the future is dropped, the operation may or may not take place: a started job is carried out.
-#[track_caller]
-pub fn remove_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    on_path("remove_dir", path, |path| fs::remove_dir(path)).here()
-}
-
-/// Removes a directory and everything in it, without following symbolic links. It is one job, which
-/// can occupy a pool thread for long.
-///
-/// # Errors
-///
-/// Any OS error of reading and removing entries. After an error, part of the tree may be gone.
-///
-/// # Cancel safety
-///
-/// If the future is dropped, the operation may or may not take place: a started job is carried out.
-#[track_caller]
-pub fn remove_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    on_path("remove_dir_all", path, |path| fs::remove_dir_all(path)).here()
-}
-
-/// Creates a directory.
-///
-/// # Errors
-///
-/// Any OS error of `mkdir`, such as [`AlreadyExists`](io::ErrorKind::AlreadyExists), or
-/// [`NotFound`](io::ErrorKind::NotFound) if the parent directory does not exist.
-///
-/// # Cancel safety
-///
-/// If the future is dropped, the operation may or may not take place: a started job is carried out.
-#[track_caller]
-pub fn create_dir(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    on_path("create_dir", path, |path| fs::create_dir(path)).here()
-}
-
-/// Creates a directory and its missing parents. A directory that exists already is not an error.
-///
-/// # Errors
-///
-/// Any OS error of `mkdir`.
-///
-/// # Cancel safety
-///
-/// If the future is dropped, the operation may or may not take place: a started job is carried out.
-#[track_caller]
-pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result<()>> {
-    on_path("create_dir_all", path, |path| fs::create_dir_all(path)).here()
-}
-
-/// Creates a hard link `link` to the file `original`.
-///
-/// # Errors
-///
-/// Any OS error of `link`.
-///
-/// # Cancel safety
-///
-/// If the future is dropped, the operation may or may not take place: a started job is carried out.
-#[track_caller]
-pub fn hard_link(
-    original: impl AsRef<Path>,
-    link: impl AsRef<Path>,
-) -> impl Future<Output = io::Result<()>> {
-    on_paths("hard_link", original, link, |original, link| {
-        fs::hard_link(original, link)
-    })
-    .here()
-}
-
-/// Returns the target of a symbolic link, as it is stored in the link.
-///
-/// # Errors
-///
-/// Any OS error of `readlink`; [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is not a
-/// symbolic link.
-///
-/// # Cancel safety
-///
-/// Dropping the future discards the result and has no other effect.
-#[track_caller]
-pub fn read_link(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
-    on_path("read_link", path, |path| fs::read_link(path)).here()
-}
-
-/// Returns the absolute path of a file with all symbolic links, `.` and `..` resolved.
-///
-/// # Errors
-///
-/// Any OS error of `realpath`.
-///
-/// # Cancel safety
-///
-/// Dropping the future discards the result and has no other effect.
-#[track_caller]
-pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<PathBuf>> {
-    on_path("canonicalize", path, |path| fs::canonicalize(path)).here()
 }
 
 /// Sets the permissions of a file. Symbolic links are followed.
@@ -388,6 +345,25 @@ pub fn canonicalize(path: impl AsRef<Path>) -> impl Future<Output = io::Result<P
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     let path = folder.join("notes");
+///     fs::write(&path, "text").await?;
+///     let mut permissions = fs::metadata(&path).await?.permissions();
+///     permissions.set_readonly(true);
+///     fs::set_permissions(&path, permissions).await?;
+///     assert!(fs::metadata(&path).await?.permissions().readonly());
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn set_permissions(
     path: impl AsRef<Path>,
@@ -409,6 +385,24 @@ pub fn set_permissions(
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use phaseloop::fs::{self, FileTimes};
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     fs::write(folder.join("old"), "text").await?;
+///     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+///     fs::set_times(folder.join("old"), FileTimes::new().set_modified(time)).await?;
+///     assert_eq!(fs::metadata(folder.join("old")).await?.modified()?, time);
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn set_times(path: impl AsRef<Path>, times: FileTimes) -> impl Future<Output = io::Result<()>> {
     on_path("set_times", path, move |path| {

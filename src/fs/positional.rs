@@ -60,6 +60,26 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{IoSlice, IoSliceMut};
+    /// use phaseloop::fs::{self, File};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let file = File::create_new(folder.join("data")).await?;
+    ///     file.write_vectored_at(&[IoSlice::new(b"head"), IoSlice::new(b"body")], 0).await?;
+    ///     let (mut head, mut body) = ([0; 4], [0; 4]);
+    ///     let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(&mut body)];
+    ///     file.read_vectored_at(&mut parts, 0).await?;
+    ///     assert_eq!((&head, &body), (b"head", b"body"));
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn read_vectored_at(
         &self,
@@ -95,6 +115,21 @@ impl File {
     /// # Cancel safety
     ///
     /// Dropping the future discards the result and has no other effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::File;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let file = File::open("Cargo.toml").await?;
+    ///     let mut word = [0; 7];
+    ///     file.read_exact_at(&mut word, 1).await?; // the position of the file stays
+    ///     assert_eq!(&word, b"package");
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let room = buffer.len();
@@ -120,6 +155,23 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not take place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, File};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let file = File::create(folder.join("data")).await?;
+    ///     file.write_all_at(b"hello, world", 0).await?;
+    ///     file.write_at(b"W", 7).await?;
+    ///     assert_eq!(fs::read(folder.join("data")).await?, b"hello, World");
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.write_vectored_at(&[IoSlice::new(bytes)], offset).await
@@ -134,6 +186,26 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not take place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{IoSlice, IoSliceMut};
+    /// use phaseloop::fs::{self, File};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let file = File::create_new(folder.join("data")).await?;
+    ///     file.write_vectored_at(&[IoSlice::new(b"head"), IoSlice::new(b"body")], 0).await?;
+    ///     let (mut head, mut body) = ([0; 4], [0; 4]);
+    ///     let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(&mut body)];
+    ///     file.read_vectored_at(&mut parts, 0).await?;
+    ///     assert_eq!((&head, &body), (b"head", b"body"));
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn write_vectored_at(
         &self,
@@ -165,6 +237,23 @@ impl File {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may take place in part.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::{self, File};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let file = File::create(folder.join("data")).await?;
+    ///     file.write_all_at(b"hello, world", 0).await?;
+    ///     file.write_at(b"W", 7).await?;
+    ///     assert_eq!(fs::read(folder.join("data")).await?, b"hello, World");
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let bytes = bytes.to_owned();

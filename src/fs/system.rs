@@ -101,6 +101,22 @@ pub fn access(path: impl AsRef<Path>, access: Access) -> impl Future<Output = io
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```ignore-windows
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     fs::write(folder.join("release-2"), "text").await?;
+///     fs::symlink("release-2", folder.join("current")).await?;
+///     assert_eq!(fs::read(folder.join("current")).await?, b"text");
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn symlink(
     original: impl AsRef<Path>,
@@ -194,6 +210,23 @@ pub fn statfs(path: impl AsRef<Path>) -> impl Future<Output = io::Result<FileSys
 /// # Cancel safety
 ///
 /// Dropping the future does not stop a job that has started.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs::{self, File};
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     let from = File::open("Cargo.toml").await?;
+///     let to = File::create(folder.join("part")).await?;
+///     assert_eq!(fs::copy_range(&from, 1, &to, 7).await?, 7);
+///     assert_eq!(fs::read(folder.join("part")).await?, b"package");
+///     fs::remove_dir_all(folder).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 #[inline]
 pub fn copy_range(

@@ -62,6 +62,20 @@ pub fn mkdtemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<Pa
 /// # Cancel safety
 ///
 /// If the future is dropped, the file may have been created; its descriptor is closed.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let (file, path) = fs::mkstemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+///     file.write_all_at(b"secret", 0).await?; // no other user can read it
+///     fs::remove_file(path).await?;
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn mkstemp(template: impl AsRef<Path>) -> impl Future<Output = io::Result<(File, PathBuf)>> {
     let call = on_path("mkstemp", template, |template| {

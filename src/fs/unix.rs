@@ -20,6 +20,19 @@ use super::open_options::OpenOptions;
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     fs::chown("site", Some(33), Some(33)).await?; // as root
+///     fs::lchown("link", Some(33), None).await?; // the link, not its target
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn chown(
     path: impl AsRef<Path>,
@@ -39,6 +52,19 @@ pub fn chown(
 /// # Cancel safety
 ///
 /// If the future is dropped, the operation may or may not take place: a started job is carried out.
+///
+/// # Examples
+///
+/// ```no_run
+/// use phaseloop::fs;
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     fs::chown("site", Some(33), Some(33)).await?; // as root
+///     fs::lchown("link", Some(33), None).await?; // the link, not its target
+///     Ok(())
+/// }
+/// ```
 #[track_caller]
 pub fn lchown(
     path: impl AsRef<Path>,
@@ -56,12 +82,48 @@ pub(super) fn set_mode(builder: &mut std::fs::DirBuilder, mode: u32) {
 impl OpenOptions {
     /// Sets the permissions of a created file, before the umask is applied. The default is 0o666.
     /// Unix only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::os::unix::fs::PermissionsExt;
+    /// use phaseloop::fs::{self, OpenOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut options = OpenOptions::new();
+    ///     options.write(true).create(true).mode(0o600).custom_flags(0);
+    ///     let file = options.open(folder.join("key")).await?;
+    ///     assert_eq!(file.metadata().await?.permissions().mode() & 0o777, 0o600);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.options.mode(mode);
         self
     }
 
     /// Sets additional flags for `open`. Unix only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::os::unix::fs::PermissionsExt;
+    /// use phaseloop::fs::{self, OpenOptions};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut options = OpenOptions::new();
+    ///     options.write(true).create(true).mode(0o600).custom_flags(0);
+    ///     let file = options.open(folder.join("key")).await?;
+    ///     assert_eq!(file.metadata().await?.permissions().mode() & 0o777, 0o600);
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn custom_flags(&mut self, flags: i32) -> &mut Self {
         self.options.custom_flags(flags);
         self

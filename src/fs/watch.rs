@@ -164,6 +164,24 @@ pub struct WatchEvent {
 
 impl WatchEvent {
     /// The file name of the changed entry, or of the watched path.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows,ignore-apple,ignore-bsd
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut watcher = fs::watch(&folder)?;
+    ///     assert_eq!(watcher.path(), folder);
+    ///     fs::write(folder.join("new"), "text").await?;
+    ///     let event = watcher.recv().await.unwrap();
+    ///     assert_eq!(event.name(), Some("new".as_ref()));
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn name(&self) -> Option<&OsStr> {
         self.path.file_name()
@@ -199,6 +217,24 @@ impl Watcher {
     }
 
     /// The watched path, as it was given.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows,ignore-apple,ignore-bsd
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut watcher = fs::watch(&folder)?;
+    ///     assert_eq!(watcher.path(), folder);
+    ///     fs::write(folder.join("new"), "text").await?;
+    ///     let event = watcher.recv().await.unwrap();
+    ///     assert_eq!(event.name(), Some("new".as_ref()));
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -209,6 +245,24 @@ impl Watcher {
     /// # Cancel safety
     ///
     /// Dropping the future loses no event.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows,ignore-apple,ignore-bsd
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut watcher = fs::watch(&folder)?;
+    ///     assert_eq!(watcher.path(), folder);
+    ///     fs::write(folder.join("new"), "text").await?;
+    ///     let event = watcher.recv().await.unwrap();
+    ///     assert_eq!(event.name(), Some("new".as_ref()));
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn recv(&mut self) -> Option<WatchEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
@@ -232,6 +286,20 @@ impl Watcher {
 
     /// Stops watching at once and discards unreceived events. The close completes in the closing
     /// phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut watcher = fs::watch("src")?;
+    ///     watcher.close().await;
+    ///     assert_eq!(watcher.recv().await, None);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }

@@ -237,6 +237,22 @@ impl PollWatcher {
     }
 
     /// The watched path, as it was given.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut watcher = fs::watch_poll("Cargo.toml", Duration::from_secs(5))?;
+    ///     assert_eq!(watcher.path(), std::path::Path::new("Cargo.toml"));
+    ///     watcher.close().await;
+    ///     assert!(watcher.recv().await.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn path(&self) -> &Path {
@@ -248,6 +264,24 @@ impl PollWatcher {
     /// # Cancel safety
     ///
     /// Dropping the future loses no event.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+    ///     let mut watcher = fs::watch_poll(folder.join("file"), Duration::from_millis(5))?;
+    ///     assert!(watcher.recv().await.unwrap().current.is_err(), "it does not exist");
+    ///     fs::write(folder.join("file"), "text").await?;
+    ///     assert!(watcher.recv().await.unwrap().current.is_ok());
+    ///     fs::remove_dir_all(folder).await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub async fn recv(&mut self) -> Option<PollEvent> {
         poll_fn(|cx| self.poll_recv(cx)).await
@@ -312,6 +346,22 @@ impl PollWatcher {
 
     /// Stops watching at once, even with a check in flight. The close completes in the closing
     /// phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::fs;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut watcher = fs::watch_poll("Cargo.toml", Duration::from_secs(5))?;
+    ///     assert_eq!(watcher.path(), std::path::Path::new("Cargo.toml"));
+    ///     watcher.close().await;
+    ///     assert!(watcher.recv().await.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn close(&mut self) -> Close {
         self.state = State::Closed;

@@ -54,30 +54,95 @@ impl Interest {
     ];
 
     /// Returns whether reading is among the directions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::Interest;
+    ///
+    /// fn main() {
+    ///     let both = Interest::READABLE.add(Interest::WRITABLE);
+    ///     assert!(both.is_readable() && both.is_writable() && !both.is_priority());
+    ///     assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
+    ///     assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_readable(self) -> bool {
         self.has(Self::READABLE)
     }
 
     /// Returns whether writing is among the directions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::Interest;
+    ///
+    /// fn main() {
+    ///     let both = Interest::READABLE.add(Interest::WRITABLE);
+    ///     assert!(both.is_readable() && both.is_writable() && !both.is_priority());
+    ///     assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
+    ///     assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_writable(self) -> bool {
         self.has(Self::WRITABLE)
     }
 
     /// Returns whether urgent data is among the directions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::Interest;
+    ///
+    /// fn main() {
+    ///     let both = Interest::READABLE.add(Interest::WRITABLE);
+    ///     assert!(both.is_readable() && both.is_writable() && !both.is_priority());
+    ///     assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
+    ///     assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_priority(self) -> bool {
         self.has(Self::PRIORITY)
     }
 
     /// Returns the directions of both.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::Interest;
+    ///
+    /// fn main() {
+    ///     let both = Interest::READABLE.add(Interest::WRITABLE);
+    ///     assert!(both.is_readable() && both.is_writable() && !both.is_priority());
+    ///     assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
+    ///     assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+    /// }
+    /// ```
     #[must_use]
     pub const fn add(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Returns the directions that are not in `other`; `None` if there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::Interest;
+    ///
+    /// fn main() {
+    ///     let both = Interest::READABLE.add(Interest::WRITABLE);
+    ///     assert!(both.is_readable() && both.is_writable() && !both.is_priority());
+    ///     assert_eq!(both.remove(Interest::READABLE), Some(Interest::WRITABLE));
+    ///     assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+    /// }
+    /// ```
     #[must_use]
     pub const fn remove(self, other: Self) -> Option<Self> {
         match self.0 & !other.0 {
@@ -180,30 +245,105 @@ impl Ready {
     ];
 
     /// Returns whether the set is empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{io::Interest, net::UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let ready = socket.ready(Interest::READABLE | Interest::WRITABLE).await?;
+    ///     assert!(!ready.is_empty() && ready.is_writable());
+    ///     assert!(!ready.is_readable(), "no datagram has arrived");
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Returns whether a read is worth an attempt; it may find EOF.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{io::Interest, net::UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let ready = socket.ready(Interest::READABLE | Interest::WRITABLE).await?;
+    ///     assert!(!ready.is_empty() && ready.is_writable());
+    ///     assert!(!ready.is_readable(), "no datagram has arrived");
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_readable(self) -> bool {
         self.0 & (Self::READABLE.0 | Self::READ_CLOSED.0) != 0
     }
 
     /// Returns whether a write is worth an attempt; it may find an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{io::Interest, net::UdpSocket};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    ///     let ready = socket.ready(Interest::READABLE | Interest::WRITABLE).await?;
+    ///     assert!(!ready.is_empty() && ready.is_writable());
+    ///     assert!(!ready.is_readable(), "no datagram has arrived");
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_writable(self) -> bool {
         self.0 & (Self::WRITABLE.0 | Self::WRITE_CLOSED.0) != 0
     }
 
     /// Returns whether the peer has closed its writing direction.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::{io::Interest, net::UnixStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = UnixStream::pair()?;
+    ///     drop(other);
+    ///     let ready = one.ready(Interest::READABLE | Interest::WRITABLE).await?;
+    ///     assert!(ready.is_read_closed() && ready.is_write_closed());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_read_closed(self) -> bool {
         self.contains(Self::READ_CLOSED)
     }
 
     /// Returns whether writing fails.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::{io::Interest, net::UnixStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = UnixStream::pair()?;
+    ///     drop(other);
+    ///     let ready = one.ready(Interest::READABLE | Interest::WRITABLE).await?;
+    ///     assert!(ready.is_read_closed() && ready.is_write_closed());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_write_closed(self) -> bool {
         self.contains(Self::WRITE_CLOSED)

@@ -130,6 +130,22 @@ impl PipeReader {
     /// # Cancel safety
     ///
     /// Dropping the future deregisters its waker; no data is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::pipe;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (reader, writer) = pipe()?;
+    ///     writer.writable().await?;
+    ///     assert_eq!(writer.try_write(b"hello")?, 5);
+    ///     reader.readable().await?;
+    ///     assert_eq!(reader.try_read(&mut [0; 16])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn readable(&self) -> Readiness<'_, PipeEnd> {
         self.source.readable()
     }
@@ -140,6 +156,22 @@ impl PipeReader {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pipe is empty; otherwise any OS error of
     /// `read`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::pipe;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (reader, writer) = pipe()?;
+    ///     writer.writable().await?;
+    ///     assert_eq!(writer.try_write(b"hello")?, 5);
+    ///     reader.readable().await?;
+    ///     assert_eq!(reader.try_read(&mut [0; 16])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source.try_read(buffer)
     }
@@ -154,6 +186,21 @@ impl PipeReader {
     }
 
     /// Closes the descriptor at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::{AsyncReadExt, pipe};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (mut reader, writer) = pipe()?;
+    ///     writer.close_now().await;
+    ///     assert_eq!(reader.read(&mut [0; 8]).await?, 0); // EOF
+    ///     reader.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(self) -> Close {
         self.source.close()
     }
@@ -213,6 +260,22 @@ impl PipeWriter {
     /// # Cancel safety
     ///
     /// Dropping the future deregisters its waker; nothing was written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::pipe;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (reader, writer) = pipe()?;
+    ///     writer.writable().await?;
+    ///     assert_eq!(writer.try_write(b"hello")?, 5);
+    ///     reader.readable().await?;
+    ///     assert_eq!(reader.try_read(&mut [0; 16])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn writable(&self) -> Readiness<'_, PipeEnd> {
         self.source.writable()
     }
@@ -223,6 +286,22 @@ impl PipeWriter {
     ///
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if the pipe is full; otherwise any OS error of
     /// `write`, such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) if no reader is left.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::pipe;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (reader, writer) = pipe()?;
+    ///     writer.writable().await?;
+    ///     assert_eq!(writer.try_write(b"hello")?, 5);
+    ///     reader.readable().await?;
+    ///     assert_eq!(reader.try_read(&mut [0; 16])?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.source.try_write(buffer)
     }
@@ -239,6 +318,21 @@ impl PipeWriter {
     /// Closes the descriptor at once. The close completes in the closing phase; see [`Close`].
     ///
     /// `close` is the method of `AsyncWriteExt`, which closes without a notification.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::{AsyncReadExt, pipe};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (mut reader, writer) = pipe()?;
+    ///     writer.close_now().await;
+    ///     assert_eq!(reader.read(&mut [0; 8]).await?, 0); // EOF
+    ///     reader.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close_now(self) -> Close {
         self.source.close()
     }

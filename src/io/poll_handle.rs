@@ -72,6 +72,29 @@ impl<T: AsSource + 'static> PollHandle<T> {
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it cannot be polled (a regular
     /// file), any other OS error of `epoll_ctl`. An error with [`Error`](crate::Error) as its
     /// source if the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::Read, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |poll, _events| {
+    ///         assert_eq!(poll.get_ref().read(&mut [0; 8]).unwrap(), 0); // EOF
+    ///         poll.stop();
+    ///     })?;
+    ///     drop(theirs);
+    ///     while !poll.events().is_empty() {
+    ///         phaseloop::task::yield_now().await;
+    ///     }
+    ///     poll.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
         if handle.is_closed() {
@@ -103,6 +126,29 @@ impl<T: AsSource + 'static> PollHandle<T> {
     /// platforms other than Linux and for disconnect on Windows, any other OS error of `epoll_ctl`
     /// or `kevent`. An error with [`Error`](crate::Error) as its source if the handle was closed or
     /// the loop was dropped. The handle is stopped in each case.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::Read, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |poll, _events| {
+    ///         assert_eq!(poll.get_ref().read(&mut [0; 8]).unwrap(), 0); // EOF
+    ///         poll.stop();
+    ///     })?;
+    ///     drop(theirs);
+    ///     while !poll.events().is_empty() {
+    ///         phaseloop::task::yield_now().await;
+    ///     }
+    ///     poll.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start(
         &self,
         events: PollEvents,
@@ -135,6 +181,26 @@ impl<T: AsSource + 'static> PollHandle<T> {
     /// # Errors
     ///
     /// The errors of [`start`](Self::start), and an error if the handle was never started.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, _theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |_, _| ())?;
+    ///     poll.stop();
+    ///     assert!(poll.events().is_empty());
+    ///     poll.restart(PollEvents::WRITABLE)?; // with the callback that it had
+    ///     assert_eq!(poll.events(), PollEvents::WRITABLE);
+    ///     let _stream = poll.into_inner().expect("not inside its callback");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn restart(&self, events: PollEvents) -> io::Result<()> {
         self.core.check_open().map_err(io::Error::other)?;
         if !self.state.callback.is_set() {
@@ -145,17 +211,83 @@ impl<T: AsSource + 'static> PollHandle<T> {
 
     /// Stops the handle. Stopping a stopped handle does nothing. The descriptor may be closed
     /// afterwards.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::Read, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |poll, _events| {
+    ///         assert_eq!(poll.get_ref().read(&mut [0; 8]).unwrap(), 0); // EOF
+    ///         poll.stop();
+    ///     })?;
+    ///     drop(theirs);
+    ///     while !poll.events().is_empty() {
+    ///         phaseloop::task::yield_now().await;
+    ///     }
+    ///     poll.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn stop(&self) {
         self.loop_core().stop_poll(&self.state);
     }
 
     /// Returns the events that the handle is started for; an empty set if it is stopped.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, _theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |_, _| ())?;
+    ///     poll.stop();
+    ///     assert!(poll.events().is_empty());
+    ///     poll.restart(PollEvents::WRITABLE)?; // with the callback that it had
+    ///     assert_eq!(poll.events(), PollEvents::WRITABLE);
+    ///     let _stream = poll.into_inner().expect("not inside its callback");
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn events(&self) -> PollEvents {
         self.state.events()
     }
 
     /// Returns the source.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::Read, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |poll, _events| {
+    ///         assert_eq!(poll.get_ref().read(&mut [0; 8]).unwrap(), 0); // EOF
+    ///         poll.stop();
+    ///     })?;
+    ///     drop(theirs);
+    ///     while !poll.events().is_empty() {
+    ///         phaseloop::task::yield_now().await;
+    ///     }
+    ///     poll.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn get_ref(&self) -> &T {
         &self.source
@@ -163,6 +295,26 @@ impl<T: AsSource + 'static> PollHandle<T> {
 
     /// Deregisters the source and returns it. Inside the handle's own callback, which still borrows
     /// the source, it returns `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, _theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |_, _| ())?;
+    ///     poll.stop();
+    ///     assert!(poll.events().is_empty());
+    ///     poll.restart(PollEvents::WRITABLE)?; // with the callback that it had
+    ///     assert_eq!(poll.events(), PollEvents::WRITABLE);
+    ///     let _stream = poll.into_inner().expect("not inside its callback");
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
         self.core.release();
@@ -173,6 +325,29 @@ impl<T: AsSource + 'static> PollHandle<T> {
 
     /// Closes the handle at once: it cannot be started again. The close completes in the closing
     /// phase; see [`Close`]. The source stays open until the handle is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::Read, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::{PollEvents, PollHandle}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let poll = PollHandle::new(&LoopHandle::current(), ours)?;
+    ///     poll.start(PollEvents::READABLE, |poll, _events| {
+    ///         assert_eq!(poll.get_ref().read(&mut [0; 8]).unwrap(), 0); // EOF
+    ///         poll.stop();
+    ///     })?;
+    ///     drop(theirs);
+    ///     while !poll.events().is_empty() {
+    ///         phaseloop::task::yield_now().await;
+    ///     }
+    ///     poll.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }

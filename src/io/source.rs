@@ -6,13 +6,13 @@
 //! ```
 
 mod attempts;
+mod polls;
 
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::panic::Location;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 use super::when_ready::{Readiness, WhenReady};
 use crate::error::Error;
@@ -116,6 +116,23 @@ impl<T: AsSource> Source<T> {
     /// watches the descriptor already, [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it
     /// cannot be polled (a regular file). An error with [`Error`] as its source if the loop was
     /// dropped. The source is dropped in each case.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, _theirs) = UnixStream::pair()?;
+    ///     ours.set_nonblocking(true)?;
+    ///     let source = Source::new(&LoopHandle::current(), ours)?;
+    ///     assert!(source.get_ref().peer_addr()?.is_unnamed());
+    ///     source.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn new(handle: &LoopHandle, source: T) -> io::Result<Self> {
         Self::new_at(handle, source, Interest::Both, Location::caller())
@@ -179,6 +196,23 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Returns the registered value.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, _theirs) = UnixStream::pair()?;
+    ///     ours.set_nonblocking(true)?;
+    ///     let source = Source::new(&LoopHandle::current(), ours)?;
+    ///     assert!(source.get_ref().peer_addr()?.is_unnamed());
+    ///     source.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn get_ref(&self) -> &T {
         self.registration().get()
@@ -220,6 +254,23 @@ impl<T: AsSource> Source<T> {
     }
 
     /// Closes the source at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, _theirs) = UnixStream::pair()?;
+    ///     ours.set_nonblocking(true)?;
+    ///     let source = Source::new(&LoopHandle::current(), ours)?;
+    ///     assert!(source.get_ref().peer_addr()?.is_unnamed());
+    ///     source.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(mut self) -> Close {
         // `self` is owned, so no future borrows it any more: the remaining wakers have no waiter.
         drop(self.state.take_waiters());
@@ -238,6 +289,29 @@ impl<T: AsSource> Source<T> {
     /// # Cancel safety
     ///
     /// Dropping the future deregisters its waker; no data and no event is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::{Read, Write}, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let open = |stream: UnixStream| {
+    ///         stream.set_nonblocking(true)?;
+    ///         Source::new(&LoopHandle::current(), stream)
+    ///     };
+    ///     let (ours, theirs) = (open(ours)?, open(theirs)?);
+    ///     ours.writable().await?;
+    ///     ours.write_with(|mut stream| stream.write(b"hello")).await?;
+    ///     theirs.readable().await?;
+    ///     let length = theirs.read_with(|mut stream| stream.read(&mut [0; 16])).await?;
+    ///     assert_eq!(length, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn readable(&self) -> Readiness<'_, T> {
         Readiness::new(self, Direction::Read)
@@ -253,6 +327,29 @@ impl<T: AsSource> Source<T> {
     /// # Cancel safety
     ///
     /// Dropping the future deregisters its waker; nothing was written.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::{Read, Write}, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let open = |stream: UnixStream| {
+    ///         stream.set_nonblocking(true)?;
+    ///         Source::new(&LoopHandle::current(), stream)
+    ///     };
+    ///     let (ours, theirs) = (open(ours)?, open(theirs)?);
+    ///     ours.writable().await?;
+    ///     ours.write_with(|mut stream| stream.write(b"hello")).await?;
+    ///     theirs.readable().await?;
+    ///     let length = theirs.read_with(|mut stream| stream.read(&mut [0; 16])).await?;
+    ///     assert_eq!(length, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn writable(&self) -> Readiness<'_, T> {
         Readiness::new(self, Direction::Write)
@@ -286,6 +383,23 @@ impl<T: AsSource> Source<T> {
     /// # Cancel safety
     ///
     /// Dropping the future deregisters its waker; no data and no event is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::net::UnixStream;
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     ours.set_nonblocking(true)?;
+    ///     let source = Source::new(&LoopHandle::current(), ours)?;
+    ///     drop(theirs);
+    ///     source.hang_up().await?; // without a read
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn hang_up(&self) -> io::Result<()> {
         self.reported(Direction::HangUp, REPORTS_HANG_UP).await
     }
@@ -308,6 +422,29 @@ impl<T: AsSource> Source<T> {
     ///
     /// A future that is dropped before it completes has had no effect: `operation` was not called,
     /// or returned `WouldBlock`.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::{Read, Write}, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let open = |stream: UnixStream| {
+    ///         stream.set_nonblocking(true)?;
+    ///         Source::new(&LoopHandle::current(), stream)
+    ///     };
+    ///     let (ours, theirs) = (open(ours)?, open(theirs)?);
+    ///     ours.writable().await?;
+    ///     ours.write_with(|mut stream| stream.write(b"hello")).await?;
+    ///     theirs.readable().await?;
+    ///     let length = theirs.read_with(|mut stream| stream.read(&mut [0; 16])).await?;
+    ///     assert_eq!(length, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn read_with<R>(
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,
@@ -325,60 +462,34 @@ impl<T: AsSource> Source<T> {
     /// # Cancel safety
     ///
     /// As [`read_with`](Self::read_with).
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::{io::{Read, Write}, os::unix::net::UnixStream};
+    /// use phaseloop::{LoopHandle, io::Source};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (ours, theirs) = UnixStream::pair()?;
+    ///     let open = |stream: UnixStream| {
+    ///         stream.set_nonblocking(true)?;
+    ///         Source::new(&LoopHandle::current(), stream)
+    ///     };
+    ///     let (ours, theirs) = (open(ours)?, open(theirs)?);
+    ///     ours.writable().await?;
+    ///     ours.write_with(|mut stream| stream.write(b"hello")).await?;
+    ///     theirs.readable().await?;
+    ///     let length = theirs.read_with(|mut stream| stream.read(&mut [0; 16])).await?;
+    ///     assert_eq!(length, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn write_with<R>(
         &self,
         operation: impl FnMut(&T) -> io::Result<R>,
     ) -> impl Future<Output = io::Result<R>> {
         WhenReady::new(self, Direction::Write, operation)
-    }
-
-    /// Polls for readability; the function behind [`readable`](Self::readable), for one caller at a
-    /// time: only the last waker is kept.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it. `ECANCELED` if
-    /// the source was closed through a view.
-    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_ready(Direction::Read, cx)
-    }
-
-    /// Polls for writability; see [`poll_readable`](Self::poll_readable).
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of registering for the next event, on platforms that need it. `ECANCELED` if
-    /// the source was closed through a view.
-    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_ready(Direction::Write, cx)
-    }
-
-    /// Polls a reading operation; the function behind [`read_with`](Self::read_with), for one
-    /// caller at a time.
-    ///
-    /// # Errors
-    ///
-    /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
-    pub fn poll_read_with<R>(
-        &self,
-        cx: &mut Context<'_>,
-        operation: impl FnMut(&T) -> io::Result<R>,
-    ) -> Poll<io::Result<R>> {
-        self.poll_with(Direction::Read, cx, operation)
-    }
-
-    /// Polls a writing operation; the function behind [`write_with`](Self::write_with), for one
-    /// caller at a time.
-    ///
-    /// # Errors
-    ///
-    /// The errors of `operation`, other than `WouldBlock` and `Interrupted`.
-    pub fn poll_write_with<R>(
-        &self,
-        cx: &mut Context<'_>,
-        operation: impl FnMut(&T) -> io::Result<R>,
-    ) -> Poll<io::Result<R>> {
-        self.poll_with(Direction::Write, cx, operation)
     }
 
     /// Returns the loop.

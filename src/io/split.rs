@@ -107,6 +107,22 @@ pub struct OwnedWriteHalf<S: Duplex> {
 
 impl<S: Duplex> OwnedReadHalf<S> {
     /// Returns the whole stream.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (reader, writer) = stream.into_split();
+    ///     assert_eq!(reader.get_ref().peer_addr()?, listener.local_addr()?);
+    ///     writer.get_ref().set_nodelay(true)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn get_ref(&self) -> &S {
         &self.stream
@@ -115,6 +131,22 @@ impl<S: Duplex> OwnedReadHalf<S> {
 
 impl<S: Duplex> OwnedWriteHalf<S> {
     /// Returns the whole stream.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (reader, writer) = stream.into_split();
+    ///     assert_eq!(reader.get_ref().peer_addr()?, listener.local_addr()?);
+    ///     writer.get_ref().set_nodelay(true)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn get_ref(&self) -> &S {
         &self.stream
@@ -127,6 +159,25 @@ impl<S: Duplex> OwnedWriteHalf<S> {
     }
 
     /// Drops the half without shutting down its direction.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let client = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (server, _) = listener.accept().await?;
+    ///     let (mut reader, writer) = client.into_split();
+    ///     writer.forget(); // the server gets no EOF
+    ///     server.try_write(b"hello")?;
+    ///     assert_eq!(reader.read(&mut [0; 16]).await?, 5);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn forget(self) {
         self.shutdown_on_drop.set(false);
     }
@@ -136,6 +187,22 @@ impl<S: Duplex> OwnedWriteHalf<S> {
     /// # Errors
     ///
     /// Returns both halves if they belong to different streams.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::net::{TcpListener, TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let stream = TcpStream::connect(listener.local_addr()?).await?;
+    ///     let (reader, writer) = stream.into_split();
+    ///     let stream = writer.reunite(reader).unwrap();
+    ///     assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn reunite(self, read: OwnedReadHalf<S>) -> Result<S, ReuniteError<S>> {
         if !Rc::ptr_eq(&self.stream, &read.stream) {
             return Err(ReuniteError(read, self));

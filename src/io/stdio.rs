@@ -255,12 +255,38 @@ macro_rules! impl_standard {
     ($stream:ident) => {
         impl $stream {
             /// The kind of object behind the descriptor.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::stdout;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let stdout = stdout()?;
+            ///     println!("{:?}, a terminal: {}", stdout.kind(), stdout.is_terminal());
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use]
             pub fn kind(&self) -> StdioKind {
                 self.kind
             }
 
             /// Whether the descriptor is a terminal.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::io::stdout;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() -> std::io::Result<()> {
+            ///     let stdout = stdout()?;
+            ///     println!("{:?}, a terminal: {}", stdout.kind(), stdout.is_terminal());
+            ///     Ok(())
+            /// }
+            /// ```
             #[must_use]
             pub fn is_terminal(&self) -> bool {
                 self.kind == StdioKind::Terminal

@@ -127,6 +127,21 @@ impl Channel {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     match Channel::from_env()? {
+    ///         Some(_channel) => println!("a program with a channel has started this process"),
+    ///         None => println!("started from a shell"),
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn from_env() -> io::Result<Option<Self>> {
@@ -150,6 +165,24 @@ impl Channel {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (parent, child) = Channel::pair()?;
+    ///     parent.send(b"job 1").await?;
+    ///     parent.send(b"job 2").await?;
+    ///     assert_eq!(child.recv().await?.unwrap().bytes, b"job 1"); // messages, not a stream
+    ///     assert_eq!(child.recv().await?.unwrap().bytes, b"job 2");
+    ///     drop(parent);
+    ///     assert!(child.recv().await?.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn pair() -> io::Result<(Self, Self)> {
@@ -171,6 +204,20 @@ impl Channel {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, _other) = std::os::unix::net::UnixStream::pair()?;
+    ///     let channel = Channel::from_std(one)?;
+    ///     assert!(channel.max_message_len() > 0);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn from_std(stream: UnixStream) -> io::Result<Self> {
@@ -203,6 +250,22 @@ impl Channel {
 
     /// Returns the limit for the length of a message, sent or received. The default is 256 MiB; see
     /// [`set_max_message_len`](Self::set_max_message_len).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = Channel::pair()?;
+    ///     other.set_max_message_len(4); // a longer message of the peer is an error
+    ///     assert_eq!(other.max_message_len(), 4);
+    ///     one.send(b"hello").await?;
+    ///     assert!(other.recv().await.is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn max_message_len(&self) -> usize {
         self.max_message_len.get()
@@ -244,6 +307,24 @@ impl Channel {
     ///
     /// If the future is dropped, the message is either not sent, or partly sent and completed by
     /// the next send.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (parent, child) = Channel::pair()?;
+    ///     parent.send(b"job 1").await?;
+    ///     parent.send(b"job 2").await?;
+    ///     assert_eq!(child.recv().await?.unwrap().bytes, b"job 1"); // messages, not a stream
+    ///     assert_eq!(child.recv().await?.unwrap().bytes, b"job 2");
+    ///     drop(parent);
+    ///     assert!(child.recv().await?.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn send(&self, message: &[u8]) -> io::Result<()> {
         self.send_with(message, &[]).await
     }
@@ -260,6 +341,23 @@ impl Channel {
     ///
     /// If the future is dropped, the message is either not sent, or partly sent and completed by
     /// the next send.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::os::fd::AsFd;
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = Channel::pair()?;
+    ///     let file = std::fs::File::open("Cargo.toml")?;
+    ///     one.send_with(b"a file", &[file.as_fd()]).await?;
+    ///     let message = other.recv().await?.unwrap();
+    ///     assert_eq!(message.descriptors.len(), 1); // open in the receiving process
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn send_with(
         &self,
         message: &[u8],
@@ -296,6 +394,24 @@ impl Channel {
     /// # Cancel safety
     ///
     /// Dropping the future loses no data: a partly received message stays for the next receive.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (parent, child) = Channel::pair()?;
+    ///     parent.send(b"job 1").await?;
+    ///     parent.send(b"job 2").await?;
+    ///     assert_eq!(child.recv().await?.unwrap().bytes, b"job 1"); // messages, not a stream
+    ///     assert_eq!(child.recv().await?.unwrap().bytes, b"job 2");
+    ///     drop(parent);
+    ///     assert!(child.recv().await?.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn recv(&self) -> io::Result<Option<Message>> {
         // Messages may have arrived together: a buffered one needs no system call, but counts
         // against the budget.
@@ -323,6 +439,20 @@ impl Channel {
 
     /// Disconnects at once. The close completes in the closing phase; see [`Close`]. Messages that
     /// were not received are lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Channel;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (one, other) = Channel::pair()?;
+    ///     one.close().await;
+    ///     assert!(other.recv().await?.is_none());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(self) -> Close {
         self.source.close()
     }

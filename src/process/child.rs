@@ -82,6 +82,20 @@ impl Child {
     }
 
     /// Returns the process id. After the exit was delivered, the kernel may reuse it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("true").spawn()?;
+    ///     assert_ne!(child.id(), std::process::id());
+    ///     child.wait().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn id(&self) -> u32 {
         self.state.process.id()
@@ -101,6 +115,20 @@ impl Child {
     /// # Cancel safety
     ///
     /// If the future is dropped, the child runs on, and `wait` can be called again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn()?;
+    ///     assert_eq!(child.wait().await?.code(), Some(3));
+    ///     assert_eq!(child.wait().await?.code(), Some(3)); // it may be awaited again
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn wait(&mut self) -> impl Future<Output = io::Result<ExitStatus>> {
         Wait {
             child: self,
@@ -118,6 +146,21 @@ impl Child {
     /// # Cancel safety
     ///
     /// If the future is dropped, the child runs on, and another future can wait for it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let child = Command::new("true").spawn()?;
+    ///     let exited = child.exited(); // does not borrow the child: another task may wait
+    ///     let waiting = phaseloop::spawn(exited);
+    ///     assert!(waiting.await.unwrap()?.success());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub fn exited(&self) -> Exited {
         Exited {
@@ -135,6 +178,21 @@ impl Child {
     /// # Errors
     ///
     /// The errors of [`wait`](Self::wait).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sleep").arg("60").kill_on_drop(true).spawn()?;
+    ///     assert!(child.try_wait()?.is_none(), "it still runs");
+    ///     child.kill().await?;
+    ///     assert!(child.try_wait()?.is_some());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.state.look().map(End::result).transpose()
     }
@@ -152,6 +210,20 @@ impl Child {
     /// # Cancel safety
     ///
     /// If the future is dropped, the output read so far is lost and the `Child` is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::{Command, Stdio};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+    ///     let output = child.wait_with_output().await?;
+    ///     assert_eq!((output.status.success(), output.stdout), (true, b"hello\n".to_vec()));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn wait_with_output(self) -> impl Future<Output = io::Result<Output>> + Unpin {
         Collecting {
             exited: self.exited(),
@@ -210,6 +282,20 @@ impl Child {
     /// # Errors
     ///
     /// Any OS error of `pidfd_send_signal`, `kill` or `TerminateProcess`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sleep").arg("60").spawn()?;
+    ///     child.start_kill()?; // sends SIGKILL, and does not wait
+    ///     assert!(!child.wait().await?.success());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start_kill(&self) -> io::Result<()> {
         if self.state.look().is_some() {
             return Ok(());
@@ -228,6 +314,21 @@ impl Child {
     /// child is reaped: its process id may be reused by then. A child that has exited and is not
     /// reaped yet accepts every signal. On Windows [`NotFound`](io::ErrorKind::NotFound) once it
     /// has exited, and [`Unsupported`](io::ErrorKind::Unsupported) for the other signals.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::os::unix::process::ExitStatusExt;
+    /// use phaseloop::{process::Command, signal::SignalKind};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sleep").arg("60").spawn()?;
+    ///     child.signal(SignalKind::TERM)?;
+    ///     assert_eq!(child.wait().await?.signal(), Some(SignalKind::TERM.as_raw()));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn signal(&self, kind: SignalKind) -> io::Result<()> {
         let sent = self.state.signal(kind.as_raw());
         sent.map_err(|error| kind.explain(error))

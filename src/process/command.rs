@@ -3,6 +3,7 @@
 #[cfg_attr(unix, path = "command/unix.rs")]
 #[cfg_attr(not(unix), path = "command/windows.rs")]
 mod platform;
+mod settings;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -15,7 +16,6 @@ use std::task::{Context, Poll};
 
 use self::platform::Options;
 use super::child::Child;
-use super::stdio::Stdio;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::io::{PipeReader, PipeWriter, pipe};
@@ -74,89 +74,41 @@ impl Command {
     ///
     /// A name without a slash is searched in `PATH`; in the `PATH` of the child, if the command
     /// sets it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     assert!(Command::new("true").status().await?.success());
+    ///     let missing = Command::new("no-such-program").status().await.unwrap_err();
+    ///     assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         process::Command::new(program).into()
     }
 
-    /// Adds an argument.
-    pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
-        self.std.arg(arg);
-        self
-    }
-
-    /// Adds arguments.
-    pub fn args(&mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
-        self.std.args(args);
-        self
-    }
-
-    /// Sets an environment variable.
-    pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
-        self.std.env(key, value);
-        self
-    }
-
-    /// Sets environment variables.
-    pub fn envs(
-        &mut self,
-        variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
-    ) -> &mut Self {
-        self.std.envs(variables);
-        self
-    }
-
-    /// Removes an environment variable.
-    pub fn env_remove(&mut self, key: impl AsRef<OsStr>) -> &mut Self {
-        self.std.env_remove(key);
-        self
-    }
-
-    /// Clears the environment.
-    pub fn env_clear(&mut self) -> &mut Self {
-        self.std.env_clear();
-        self
-    }
-
-    /// Sets the working directory of the child. A relative path of the program is resolved against
-    /// it.
-    pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Self {
-        self.std.current_dir(directory);
-        self
-    }
-
-    /// Sets the child's standard input: inherited, [`Stdio::null`], a pipe, or any open descriptor.
-    ///
-    /// Sockets and pipes of this crate are in non-blocking mode, which few programs expect.
-    /// `into_std` returns a socket to be set to blocking mode and passed here; on Unix,
-    /// `into_owned_fd` of a pipe restores its mode.
-    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
-        self.has_stdin = true;
-        let stdin = stdin.into();
-        self.pipes[0] = stdin.is_pipe;
-        self.std.stdin(stdin.std);
-        self
-    }
-
-    /// Sets the child's standard output; see [`stdin`](Self::stdin).
-    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
-        self.has_stdout = true;
-        let stdout = stdout.into();
-        self.pipes[1] = stdout.is_pipe;
-        self.std.stdout(stdout.std);
-        self
-    }
-
-    /// Sets the child's standard error; see [`stdin`](Self::stdin).
-    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
-        self.has_stderr = true;
-        let stderr = stderr.into();
-        self.pipes[2] = stderr.is_pipe;
-        self.std.stderr(stderr.std);
-        self
-    }
-
     /// Sets whether the child is [killed](Child::start_kill) when its [`Child`] is dropped. The
     /// default is `false`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{process::Command, time::timeout};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sleep").arg("60").kill_on_drop(true).spawn()?;
+    ///     assert!(timeout(Duration::from_millis(1), child.wait()).await.is_err());
+    ///     drop(child); // SIGKILL; the loop reaps it
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
         self
@@ -178,6 +130,20 @@ impl Command {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sleep").arg("0").spawn()?;
+    ///     println!("process {} runs", child.id());
+    ///     assert!(child.wait().await?.success());
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn spawn(&mut self) -> io::Result<Child> {
@@ -220,6 +186,19 @@ impl Command {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let status = Command::new("sh").args(["-c", "exit 3"]).status().await?;
+    ///     assert_eq!(status.code(), Some(3));
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[must_use = "the program runs already; its end is known only to who awaits it"]
     #[inline]
@@ -243,6 +222,20 @@ impl Command {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let output = Command::new("echo").arg("hello").output().await?;
+    ///     assert!(output.status.success());
+    ///     assert_eq!(output.stdout, b"hello\n");
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     #[must_use = "the program runs already; its end is known only to who awaits it"]
     #[inline]
@@ -297,6 +290,18 @@ impl Command {
     }
 
     /// Returns the command of the standard library, to query the settings.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// fn main() {
+    ///     let mut command = Command::new("ls");
+    ///     command.arg("-l");
+    ///     assert_eq!(command.as_std().get_program(), "ls");
+    /// }
+    /// ```
     #[must_use]
     pub fn as_std(&self) -> &process::Command {
         &self.std

@@ -29,6 +29,19 @@ pub struct Stdio {
 
 impl Stdio {
     /// A new pipe, whose other end is in [`Child`](super::Child).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::{Command, Stdio};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+    ///     assert_eq!(child.wait_with_output().await?.stdout, b"hello\n");
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn piped() -> Self {
         Self {
@@ -38,12 +51,39 @@ impl Stdio {
     }
 
     /// The descriptor of this process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::{Command, Stdio};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     // The child prints where this process prints.
+    ///     let status = Command::new("echo").arg("hello").stdout(Stdio::inherit()).status().await?;
+    ///     assert!(status.success());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn inherit() -> Self {
         process::Stdio::inherit().into()
     }
 
     /// The null device: no input, and output that is discarded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::{Command, Stdio};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let status = Command::new("echo").arg("unseen").stdout(Stdio::null()).status().await?;
+    ///     assert!(status.success());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn null() -> Self {
         process::Stdio::null().into()

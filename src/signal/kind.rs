@@ -39,18 +39,52 @@ mod windows;
 
 impl SignalKind {
     /// Wraps a raw signal number. It is validated when a listener starts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::signal::SignalKind;
+    ///
+    /// fn main() {
+    ///     assert_eq!(SignalKind::from_raw(15), SignalKind::TERM);
+    ///     assert_eq!(SignalKind::INT.as_raw(), 2);
+    /// }
+    /// ```
     #[must_use]
     pub const fn from_raw(number: i32) -> Self {
         Self(number)
     }
 
     /// The number of the signal.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::signal::SignalKind;
+    ///
+    /// fn main() {
+    ///     assert_eq!(SignalKind::from_raw(15), SignalKind::TERM);
+    ///     assert_eq!(SignalKind::INT.as_raw(), 2);
+    /// }
+    /// ```
     #[must_use]
     pub const fn as_raw(self) -> i32 {
         self.0
     }
 
     /// Looks up a signal by a name such as `SIGTERM`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::signal::SignalKind;
+    ///
+    /// fn main() {
+    ///     assert_eq!(SignalKind::from_name("SIGTERM"), Some(SignalKind::TERM));
+    ///     assert_eq!(SignalKind::TERM.name(), Some("SIGTERM"));
+    ///     assert_eq!(SignalKind::from_name("SIGNONE"), None);
+    /// }
+    /// ```
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let named = sys::NAMES.iter().find(|(_, known)| *known == name);
@@ -58,6 +92,18 @@ impl SignalKind {
     }
 
     /// The name of the signal, such as `SIGTERM`; real-time signals have none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::signal::SignalKind;
+    ///
+    /// fn main() {
+    ///     assert_eq!(SignalKind::from_name("SIGTERM"), Some(SignalKind::TERM));
+    ///     assert_eq!(SignalKind::TERM.name(), Some("SIGTERM"));
+    ///     assert_eq!(SignalKind::from_name("SIGNONE"), None);
+    /// }
+    /// ```
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         sys::name(self.0)

@@ -48,6 +48,25 @@ pub struct Signal {
 
 impl Signal {
     /// Creates a stopped handle.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::signal::{Signal, SignalKind};
+    /// use phaseloop::{EventLoop, RunMode, process};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let signal = Signal::new(&event_loop.handle());
+    ///     signal.start(SignalKind::USR1, |signal, _kind| {
+    ///         println!("reload the settings");
+    ///         signal.stop(); // nothing keeps the loop alive then
+    ///     })?;
+    ///     process::kill(std::process::id() as i32, SignalKind::USR1)?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     #[inline]
@@ -74,6 +93,25 @@ impl Signal {
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a number that is no signal, and for
     /// SIGKILL, SIGSTOP, SIGILL, SIGFPE and SIGSEGV; the handle stays unchanged. An error with
     /// [`Error`](crate::Error) as its source if the handle was closed or the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::signal::{Signal, SignalKind};
+    /// use phaseloop::{EventLoop, RunMode, process};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let signal = Signal::new(&event_loop.handle());
+    ///     signal.start(SignalKind::USR1, |signal, _kind| {
+    ///         println!("reload the settings");
+    ///         signal.stop(); // nothing keeps the loop alive then
+    ///     })?;
+    ///     process::kill(std::process::id() as i32, SignalKind::USR1)?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start(
         &self,
         kind: SignalKind,
@@ -88,6 +126,22 @@ impl Signal {
     /// # Errors
     ///
     /// The errors of [`start`](Self::start).
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::signal::{Signal, SignalKind};
+    /// use phaseloop::{EventLoop, RunMode, process};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let signal = Signal::new(&event_loop.handle());
+    ///     signal.start_once(SignalKind::USR1, |_, kind| println!("{kind}"))?;
+    ///     process::kill(std::process::id() as i32, SignalKind::USR1)?;
+    ///     event_loop.run(RunMode::Default)?; // it ends by itself, after one signal
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start_once(
         &self,
         kind: SignalKind,
@@ -128,6 +182,25 @@ impl Signal {
 
     /// Stops the handle: its callback does not run any more, even if its signal was caught already.
     /// Stopping a stopped handle does nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::signal::{Signal, SignalKind};
+    /// use phaseloop::{EventLoop, RunMode, process};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let signal = Signal::new(&event_loop.handle());
+    ///     signal.start(SignalKind::USR1, |signal, _kind| {
+    ///         println!("reload the settings");
+    ///         signal.stop(); // nothing keeps the loop alive then
+    ///     })?;
+    ///     process::kill(std::process::id() as i32, SignalKind::USR1)?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn stop(&self) {
         let core = self.core.handle.core();
@@ -136,6 +209,21 @@ impl Signal {
     }
 
     /// The signal that the handle is started for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, signal::{Signal, SignalKind}};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let signal = Signal::new(&event_loop.handle());
+    ///     assert_eq!(signal.kind(), None);
+    ///     signal.start(SignalKind::INT, |_, _| ())?;
+    ///     assert_eq!(signal.kind(), Some(SignalKind::INT));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn kind(&self) -> Option<SignalKind> {
         self.state.number().map(SignalKind::from_raw)
@@ -144,6 +232,20 @@ impl Signal {
     /// Stops the handle for good, at once. The close completes in the closing phase; see [`Close`].
     /// If the signal was caught already, the close completes after the poll phase that would have
     /// delivered it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{LoopHandle, signal::{Signal, SignalKind}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let signal = Signal::new(&LoopHandle::current());
+    ///     signal.start(SignalKind::INT, |_, _| ())?;
+    ///     signal.close().await;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }

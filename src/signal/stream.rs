@@ -112,6 +112,20 @@ impl Signals {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::{process, signal::{SignalKind, Signals}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut signals = Signals::new([SignalKind::TERM, SignalKind::HUP])?;
+    ///     process::kill(std::process::id() as i32, SignalKind::HUP)?;
+    ///     assert_eq!(signals.recv().await, Some(SignalKind::HUP));
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn new(kinds: impl IntoIterator<Item = SignalKind>) -> io::Result<Self> {
         Self::new_on(&LoopHandle::current(), kinds)
@@ -123,6 +137,19 @@ impl Signals {
     ///
     /// The errors of [`new`](Self::new); an error with [`Error`](crate::Error) as its source if the
     /// loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, signal::{SignalKind, Signals}};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let mut signals = Signals::new_on(&event_loop.handle(), [SignalKind::TERM])?;
+    ///     assert_eq!(signals.try_recv(), None);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn new_on(
         handle: &LoopHandle,
@@ -179,16 +206,58 @@ impl Signals {
     /// # Cancel safety
     ///
     /// Dropping the future loses no signal.
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use phaseloop::{process, signal::{SignalKind, Signals}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut signals = Signals::new([SignalKind::TERM, SignalKind::HUP])?;
+    ///     process::kill(std::process::id() as i32, SignalKind::HUP)?;
+    ///     assert_eq!(signals.recv().await, Some(SignalKind::HUP));
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn recv(&mut self) -> Option<SignalKind> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
     /// Takes a caught signal, if there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, signal::{SignalKind, Signals}};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let mut signals = Signals::new_on(&event_loop.handle(), [SignalKind::TERM])?;
+    ///     assert_eq!(signals.try_recv(), None);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn try_recv(&mut self) -> Option<SignalKind> {
         self.queue.caught.borrow_mut().pop_front()
     }
 
     /// Polls for the next signal; the function behind [`recv`](Self::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```ignore-windows
+    /// use std::future::poll_fn;
+    /// use phaseloop::{process, signal::{SignalKind, Signals}};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut signals = Signals::new([SignalKind::HUP])?;
+    ///     process::kill(std::process::id() as i32, SignalKind::HUP)?;
+    ///     assert_eq!(poll_fn(|cx| signals.poll_recv(cx)).await, Some(SignalKind::HUP));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<SignalKind>> {
         if let Some(kind) = self.try_recv() {
             return Poll::Ready(Some(kind));

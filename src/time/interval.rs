@@ -12,6 +12,24 @@ use super::now;
 use super::sleep::{Sleep, sleep_until};
 
 /// What an interval does about missed ticks: it was not polled in time, or the thread was busy.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::{MissedTicks, advance, interval};
+///
+/// #[phaseloop::main(start_paused=true)]
+/// async fn main() {
+///     let mut ticks = interval(Duration::from_secs(1));
+///     ticks.set_missed_ticks(MissedTicks::Skip);
+///     let first = ticks.tick().await;
+///     advance(Duration::from_millis(3500)).await; // two and a half ticks are missed
+///     ticks.tick().await;
+///     // The next one is due at the next multiple of the period.
+///     assert_eq!(ticks.tick().await - first, Duration::from_secs(4));
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias = "MissedTickBehavior")]
@@ -99,6 +117,22 @@ pub fn interval_at(start: impl Into<Instant>, period: Duration) -> Interval {
 
 /// Ticks at a fixed period, returned by [`interval`] and [`interval_at`]. It is also a [`Stream`]
 /// that never ends.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::time::{Instant, interval};
+///
+/// #[phaseloop::main(start_paused=true)]
+/// async fn main() {
+///     let start = Instant::now();
+///     let mut ticks = interval(Duration::from_secs(60));
+///     ticks.tick().await; // at once
+///     ticks.tick().await;
+///     assert_eq!(start.elapsed(), Duration::from_secs(60));
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Interval {
     sleep: Sleep,
@@ -116,11 +150,41 @@ impl Interval {
     /// # Cancel safety
     ///
     /// Dropping the future loses no tick.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{Instant, interval};
+    ///
+    /// #[phaseloop::main(start_paused=true)]
+    /// async fn main() {
+    ///     let start = Instant::now();
+    ///     let mut ticks = interval(Duration::from_secs(60));
+    ///     ticks.tick().await; // at once
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(60));
+    /// }
+    /// ```
     pub async fn tick(&mut self) -> Instant {
         std::future::poll_fn(|cx| self.poll_tick(cx)).await
     }
 
     /// Polls for the next tick; the function behind [`tick`](Self::tick).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{future::poll_fn, time::Duration};
+    /// use phaseloop::time::interval;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mut ticks = interval(Duration::from_millis(1));
+    ///     let first = poll_fn(|cx| ticks.poll_tick(cx)).await;
+    ///     assert!(poll_fn(|cx| ticks.poll_tick(cx)).await > first);
+    /// }
+    /// ```
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         let Some(due) = self.next else {
             return Poll::Pending;
@@ -133,12 +197,52 @@ impl Interval {
     }
 
     /// Sets what happens to missed ticks. The default is [`MissedTicks::Delay`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{MissedTicks, advance, interval};
+    ///
+    /// #[phaseloop::main(start_paused=true)]
+    /// async fn main() {
+    ///     let mut ticks = interval(Duration::from_secs(1));
+    ///     ticks.set_missed_ticks(MissedTicks::Skip);
+    ///     let first = ticks.tick().await;
+    ///     advance(Duration::from_millis(3500)).await; // two and a half ticks are missed
+    ///     ticks.tick().await;
+    ///     // The next one is due at the next multiple of the period.
+    ///     assert_eq!(ticks.tick().await - first, Duration::from_secs(4));
+    /// }
+    /// ```
     #[doc(alias = "set_missed_tick_behavior")]
     pub fn set_missed_ticks(&mut self, missed_ticks: MissedTicks) {
         self.missed_ticks = missed_ticks;
     }
 
     /// Reschedules the next tick to one period from now. Later ticks follow it at the period.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{Instant, interval};
+    ///
+    /// #[phaseloop::main(start_paused=true)]
+    /// async fn main() {
+    ///     let start = Instant::now();
+    ///     let mut ticks = interval(Duration::from_secs(10));
+    ///     ticks.tick().await;
+    ///     ticks.reset_after(Duration::from_secs(1));
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(1));
+    ///     ticks.reset_at(start + Duration::from_secs(5));
+    ///     ticks.tick().await;
+    ///     ticks.reset(); // a period from now
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(15));
+    /// }
+    /// ```
     pub fn reset(&mut self) {
         self.reset_after(self.period);
     }
@@ -167,6 +271,28 @@ impl Interval {
     /// Reschedules the next tick to `after` from now. Later ticks follow it at the period.
     ///
     /// A time beyond the range of the clock never comes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{Instant, interval};
+    ///
+    /// #[phaseloop::main(start_paused=true)]
+    /// async fn main() {
+    ///     let start = Instant::now();
+    ///     let mut ticks = interval(Duration::from_secs(10));
+    ///     ticks.tick().await;
+    ///     ticks.reset_after(Duration::from_secs(1));
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(1));
+    ///     ticks.reset_at(start + Duration::from_secs(5));
+    ///     ticks.tick().await;
+    ///     ticks.reset(); // a period from now
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(15));
+    /// }
+    /// ```
     pub fn reset_after(&mut self, after: Duration) {
         self.set_next(now().checked_add(after));
     }
@@ -175,11 +301,45 @@ impl Interval {
     ///
     /// A deadline that has passed is due at once. The ticks between it and now are missed ticks:
     /// [`MissedTicks`] applies to them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{Instant, interval};
+    ///
+    /// #[phaseloop::main(start_paused=true)]
+    /// async fn main() {
+    ///     let start = Instant::now();
+    ///     let mut ticks = interval(Duration::from_secs(10));
+    ///     ticks.tick().await;
+    ///     ticks.reset_after(Duration::from_secs(1));
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(1));
+    ///     ticks.reset_at(start + Duration::from_secs(5));
+    ///     ticks.tick().await;
+    ///     ticks.reset(); // a period from now
+    ///     ticks.tick().await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(15));
+    /// }
+    /// ```
     pub fn reset_at(&mut self, deadline: impl Into<Instant>) {
         self.set_next(Some(deadline.into()));
     }
 
     /// The time between two ticks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::interval;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     assert_eq!(interval(Duration::from_secs(1)).period(), Duration::from_secs(1));
+    /// }
+    /// ```
     #[must_use]
     pub fn period(&self) -> Duration {
         self.period

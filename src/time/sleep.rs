@@ -91,6 +91,21 @@ pub fn sleep_until(deadline: impl Into<Instant>) -> Sleep {
 ///
 /// Its first poll arms it. From then on it keeps the loop alive, unless [`unref`](Sleep::unref) was
 /// called.
+///
+/// # Examples
+///
+/// ```
+/// use std::{pin::pin, time::Duration};
+/// use phaseloop::time::sleep;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let mut sleep = pin!(sleep(Duration::from_millis(1)));
+///     assert!(!sleep.is_elapsed());
+///     sleep.as_mut().await;
+///     assert!(sleep.is_elapsed());
+/// }
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     handle: LoopHandle,
@@ -123,6 +138,19 @@ impl Sleep {
     }
 
     /// The time at which the sleep ends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{Instant, sleep};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let sleep = sleep(Duration::from_secs(1));
+    ///     assert!(sleep.deadline() <= Instant::now() + Duration::from_secs(1));
+    /// }
+    /// ```
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.handle
@@ -134,6 +162,21 @@ impl Sleep {
     }
 
     /// Whether the sleep has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{pin::pin, time::Duration};
+    /// use phaseloop::time::sleep;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mut sleep = pin!(sleep(Duration::from_millis(1)));
+    ///     assert!(!sleep.is_elapsed());
+    ///     sleep.as_mut().await;
+    ///     assert!(sleep.is_elapsed());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.key {
@@ -146,6 +189,23 @@ impl Sleep {
     ///
     /// A task that waits for the sleep is woken at the new deadline, also if other code has called
     /// `reset` and the task was not polled since.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{Instant, sleep};
+    ///
+    /// #[phaseloop::main(start_paused=true)]
+    /// async fn main() {
+    ///     // The time limit of a connection: each message moves it.
+    ///     let start = Instant::now();
+    ///     let mut limit = sleep(Duration::from_secs(10));
+    ///     limit.reset(start + Duration::from_secs(30));
+    ///     limit.await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(30));
+    /// }
+    /// ```
     pub fn reset(&mut self, deadline: impl Into<Instant>) {
         let core = self.handle.core();
         self.deadline = core.executor.clock.time(deadline.into().into_std());
@@ -156,6 +216,21 @@ impl Sleep {
     }
 
     /// Stops this sleep from keeping the loop alive.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{run, spawn, time::sleep};
+    ///
+    /// fn main() {
+    ///     // `run` ends when nothing keeps the loop alive: this sleep does not.
+    ///     run(async {
+    ///         spawn(sleep(Duration::from_secs(3600)).unref()).detach();
+    ///     })
+    ///     .unwrap();
+    /// }
+    /// ```
     pub fn unref(mut self) -> Self {
         if let Some(key) = self.key {
             self.handle.core().unref_sleep(key);

@@ -91,6 +91,24 @@ pub fn timeout_at<F: Future>(deadline: impl Into<Instant>, future: F) -> Timeout
 
 pin_project! {
     /// The future of [`timeout`] and [`timeout_at`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{sleep, timeout};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let slow = async {
+    ///         sleep(Duration::from_millis(5)).await;
+    ///         42
+    ///     };
+    ///     let mut limited = timeout(Duration::from_millis(1), Box::pin(slow));
+    ///     assert!((&mut limited).await.is_err());
+    ///     assert_eq!(limited.into_inner().await, 42); // it goes on, without a limit
+    /// }
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Timeout<F> {
@@ -103,6 +121,24 @@ pin_project! {
 
 impl<F> Timeout<F> {
     /// Returns the inner future, without its time limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::time::{sleep, timeout};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let slow = async {
+    ///         sleep(Duration::from_millis(5)).await;
+    ///         42
+    ///     };
+    ///     let mut limited = timeout(Duration::from_millis(1), Box::pin(slow));
+    ///     assert!((&mut limited).await.is_err());
+    ///     assert_eq!(limited.into_inner().await, 42); // it goes on, without a limit
+    /// }
+    /// ```
     pub fn into_inner(self) -> F {
         self.future
     }
@@ -121,6 +157,20 @@ impl<F: Future> Future for Timeout<F> {
 }
 
 /// The error of [`timeout`]: the time has passed before the future was ready.
+///
+/// # Examples
+///
+/// ```
+/// use std::{future::pending, time::Duration};
+/// use phaseloop::time::timeout;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let elapsed = timeout(Duration::from_millis(1), pending::<()>()).await.unwrap_err();
+///     println!("{elapsed}");
+///     assert_eq!(std::io::Error::from(elapsed).kind(), std::io::ErrorKind::TimedOut);
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Elapsed(());
 

@@ -59,6 +59,29 @@ pub struct Timer {
 
 impl Timer {
     /// Creates a stopped timer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{cell::Cell, rc::Rc, time::Duration};
+    /// use phaseloop::{EventLoop, RunMode, time::Timer};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let timer = Timer::new(&event_loop.handle());
+    ///     let (count, millisecond) = (Rc::new(Cell::new(0)), Duration::from_millis(1));
+    ///     let fired = count.clone();
+    ///     timer.start(millisecond, millisecond, move |timer| {
+    ///         fired.set(fired.get() + 1);
+    ///         if fired.get() == 3 {
+    ///             timer.stop();
+    ///         }
+    ///     })?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert_eq!(count.get(), 3);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
@@ -80,6 +103,29 @@ impl Timer {
     /// # Errors
     ///
     /// If the timer was closed or the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{cell::Cell, rc::Rc, time::Duration};
+    /// use phaseloop::{EventLoop, RunMode, time::Timer};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let timer = Timer::new(&event_loop.handle());
+    ///     let (count, millisecond) = (Rc::new(Cell::new(0)), Duration::from_millis(1));
+    ///     let fired = count.clone();
+    ///     timer.start(millisecond, millisecond, move |timer| {
+    ///         fired.set(fired.get() + 1);
+    ///         if fired.get() == 3 {
+    ///             timer.stop();
+    ///         }
+    ///     })?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert_eq!(count.get(), 3);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start(
         &self,
         timeout: Duration,
@@ -106,6 +152,29 @@ impl Timer {
     }
 
     /// Stops the timer: its callback does not run any more. Stopping a stopped timer does nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{cell::Cell, rc::Rc, time::Duration};
+    /// use phaseloop::{EventLoop, RunMode, time::Timer};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let timer = Timer::new(&event_loop.handle());
+    ///     let (count, millisecond) = (Rc::new(Cell::new(0)), Duration::from_millis(1));
+    ///     let fired = count.clone();
+    ///     timer.start(millisecond, millisecond, move |timer| {
+    ///         fired.set(fired.get() + 1);
+    ///         if fired.get() == 3 {
+    ///             timer.stop();
+    ///         }
+    ///     })?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert_eq!(count.get(), 3);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn stop(&self) {
         self.loop_core().disarm_timer(&self.state);
     }
@@ -116,6 +185,24 @@ impl Timer {
     /// # Errors
     ///
     /// If the timer was never started or was closed, or the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let idle = Timer::new(&LoopHandle::current());
+    ///     idle.start(Duration::from_secs(60), Duration::ZERO, |_| println!("idle"))?;
+    ///     idle.set_repeat(Duration::from_secs(60));
+    ///     idle.again()?; // with each message: a minute from now
+    ///     assert_eq!(idle.repeat(), Duration::from_secs(60));
+    ///     idle.stop();
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn again(&self) -> Result<(), Error> {
         self.check_started()?;
         let repeat = self.state.repeat.get();
@@ -160,11 +247,47 @@ impl Timer {
 
     /// Sets the repeat time; zero for none. It takes effect when the timer next fires: in the
     /// callback of a repeating timer, the next call is already scheduled with the old time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let idle = Timer::new(&LoopHandle::current());
+    ///     idle.start(Duration::from_secs(60), Duration::ZERO, |_| println!("idle"))?;
+    ///     idle.set_repeat(Duration::from_secs(60));
+    ///     idle.again()?; // with each message: a minute from now
+    ///     assert_eq!(idle.repeat(), Duration::from_secs(60));
+    ///     idle.stop();
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_repeat(&self, repeat: Duration) {
         self.state.repeat.set(nanoseconds(repeat));
     }
 
     /// The repeat time; zero for none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let idle = Timer::new(&LoopHandle::current());
+    ///     idle.start(Duration::from_secs(60), Duration::ZERO, |_| println!("idle"))?;
+    ///     idle.set_repeat(Duration::from_secs(60));
+    ///     idle.again()?; // with each message: a minute from now
+    ///     assert_eq!(idle.repeat(), Duration::from_secs(60));
+    ///     idle.stop();
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn repeat(&self) -> Duration {
         Duration::from_nanos(self.state.repeat.get())
@@ -172,6 +295,22 @@ impl Timer {
 
     /// The time from the loop's [`now`](LoopHandle::now) to the deadline; zero if it has passed.
     /// For a stopped timer, the deadline of its last start.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let timer = Timer::new(&LoopHandle::current());
+    ///     timer.start(Duration::from_secs(60), Duration::ZERO, |_| ())?;
+    ///     assert!(timer.due_in() <= Duration::from_secs(60));
+    ///     timer.stop();
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn due_in(&self) -> Duration {
         let now = self.loop_core().executor.clock.now();
@@ -179,6 +318,22 @@ impl Timer {
     }
 
     /// Stops the timer for good, at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Handle, LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let timer = Timer::new(&LoopHandle::current());
+    ///     timer.start(Duration::from_secs(60), Duration::ZERO, |_| unreachable!())?;
+    ///     timer.close().await;
+    ///     assert!(timer.is_closing() && !timer.is_active());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }

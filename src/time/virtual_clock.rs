@@ -107,6 +107,19 @@ pub fn auto_advance(enabled: bool) {
 /// # Panics
 ///
 /// When no loop runs on this thread, or when the loop is [shuffled](crate::shuffle).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::time;
+///
+/// #[phaseloop::main(start_paused=true)]
+/// async fn main() {
+///     assert!(time::is_paused());
+///     time::resume();
+///     assert!(!time::is_paused());
+/// }
+/// ```
 #[track_caller]
 pub fn resume() {
     let handle = LoopHandle::current();
@@ -123,6 +136,19 @@ pub fn resume() {
 /// # Panics
 ///
 /// When no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::time;
+///
+/// #[phaseloop::main(start_paused=true)]
+/// async fn main() {
+///     assert!(time::is_paused());
+///     time::resume();
+///     assert!(!time::is_paused());
+/// }
+/// ```
 #[must_use]
 #[track_caller]
 pub fn is_paused() -> bool {

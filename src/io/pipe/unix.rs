@@ -92,6 +92,24 @@ impl PipeReader {
     /// # Errors
     ///
     /// Any OS error of `fcntl`. The descriptor is closed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::{AsyncReadExt, PipeReader, PipeWriter};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (reader, writer) = std::io::pipe()?;
+    ///     let (mut reader, writer) = (PipeReader::from_fd(reader)?, PipeWriter::from_fd(writer)?);
+    ///     writer.try_write(b"hello")?;
+    ///     drop(writer.into_owned_fd()?);
+    ///     let mut text = String::new();
+    ///     reader.read_to_string(&mut text).await?;
+    ///     assert_eq!(text, "hello");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
         give_back(self.source, self.blocks)
     }
@@ -132,6 +150,24 @@ impl PipeWriter {
     /// # Panics
     ///
     /// When the writer was closed through `AsyncWrite`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::{AsyncReadExt, PipeReader, PipeWriter};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (reader, writer) = std::io::pipe()?;
+    ///     let (mut reader, writer) = (PipeReader::from_fd(reader)?, PipeWriter::from_fd(writer)?);
+    ///     writer.try_write(b"hello")?;
+    ///     drop(writer.into_owned_fd()?);
+    ///     let mut text = String::new();
+    ///     reader.read_to_string(&mut text).await?;
+    ///     assert_eq!(text, "hello");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
         give_back(self.source, self.blocks)
     }

@@ -406,19 +406,6 @@ impl TcpListener {
     /// # Errors
     ///
     /// Any OS error of `getsockname`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::net::TcpListener;
-    ///
-    /// #[phaseloop::main]
-    /// async fn main() -> std::io::Result<()> {
-    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    ///     assert_ne!(listener.local_addr()?.port(), 0, "the port that was free");
-    ///     Ok(())
-    /// }
-    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.source.get_ref().local_addr()
     }
@@ -428,20 +415,6 @@ impl TcpListener {
     /// # Errors
     ///
     /// Any OS error of `getsockopt(IP_TTL)`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::net::TcpListener;
-    ///
-    /// #[phaseloop::main]
-    /// async fn main() -> std::io::Result<()> {
-    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    ///     listener.set_ttl(42)?;
-    ///     assert_eq!(listener.ttl()?, 42);
-    ///     Ok(())
-    /// }
-    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         self.source.get_ref().ttl()
     }

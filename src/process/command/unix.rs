@@ -126,6 +126,19 @@ impl Options {
 
 impl Command {
     /// Sets `argv[0]`, which is the name of the program by default. Unix only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let output = Command::new("sh").arg0("worker").args(["-c", "echo $0"]).output().await?;
+    ///     assert_eq!(output.stdout, b"worker\n"); // the name that `ps` shows
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn arg0(&mut self, name: impl AsRef<OsStr>) -> &mut Self {
         self.std.arg0(name);
         self
@@ -139,6 +152,26 @@ impl Command {
     /// # Panics
     ///
     /// For a number below 3: those are the standard descriptors.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (mut reader, writer) = std::io::pipe()?;
+    ///     let mut command = Command::new("sh");
+    ///     command.args(["-c", "echo hello >&5"]).fd(5, writer);
+    ///     assert!(command.status().await?.success());
+    ///     drop(command); // with its copy of the writer
+    ///     let mut text = String::new();
+    ///     reader.read_to_string(&mut text)?;
+    ///     assert_eq!(text, "hello\n");
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn fd(&mut self, number: RawFd, descriptor: impl Into<OwnedFd>) -> &mut Self {
         assert!(
@@ -156,6 +189,24 @@ impl Command {
     /// Gives each child a [`Channel`] to this process, which the child takes with
     /// [`Channel::from_env`]. The socket has the first number from 3 on that [`fd`](Self::fd) does
     /// not use.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut command = Command::new("worker"); // it calls `Channel::from_env`
+    ///     let mut child = command.channel(true).spawn()?;
+    ///     let channel = child.channel.take().unwrap();
+    ///     channel.send(b"job 1").await?;
+    ///     let answer = channel.recv().await?.expect("the worker answers");
+    ///     println!("{:?}", answer.bytes);
+    ///     child.wait().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn channel(&mut self, channel: bool) -> &mut Self {
         self.options.has_channel = channel;
         self
@@ -163,24 +214,80 @@ impl Command {
 
     /// Sets the user id of the child. Its supplementary groups are dropped if this process has the
     /// privilege, unless [`groups`](Self::groups) are set.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     // As root: the child runs as another user.
+    ///     let mut child = Command::new("server").uid(1000).gid(1000).groups(&[1000]).spawn()?;
+    ///     child.wait().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn uid(&mut self, user: u32) -> &mut Self {
         self.options.ids.user = Some(user);
         self
     }
 
     /// Sets the group id of the child; see [`uid`](Self::uid).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     // As root: the child runs as another user.
+    ///     let mut child = Command::new("server").uid(1000).gid(1000).groups(&[1000]).spawn()?;
+    ///     child.wait().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn gid(&mut self, group: u32) -> &mut Self {
         self.options.ids.group = Some(group);
         self
     }
 
     /// Sets the supplementary groups of the child.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     // As root: the child runs as another user.
+    ///     let mut child = Command::new("server").uid(1000).gid(1000).groups(&[1000]).spawn()?;
+    ///     child.wait().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn groups(&mut self, groups: &[u32]) -> &mut Self {
         self.options.ids.groups = Some(groups.to_vec());
         self
     }
 
     /// Sets the process group of the child; 0 makes the child the leader of a new group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut child = Command::new("sleep").arg("60").process_group(0).spawn()?;
+    ///     // ctrl-c in the terminal does not reach this child: its group is its own.
+    ///     child.kill().await?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn process_group(&mut self, group: i32) -> &mut Self {
         self.std.process_group(group);
         self
@@ -189,6 +296,20 @@ impl Command {
     /// Makes the child the leader of a new session without a terminal: *detached* in libuv and
     /// Node. To let this process exit first, unref or drop the [`Child`]. It cannot be combined
     /// with [`process_group`](Self::process_group).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::process::Command;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     // A daemon: without a terminal, and not ended with it.
+    ///     let mut child = Command::new("true").setsid(true).spawn()?;
+    ///     assert!(child.wait().await?.success());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn setsid(&mut self, new_session: bool) -> &mut Self {
         self.options.new_session = new_session;
         self
