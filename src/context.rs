@@ -102,6 +102,22 @@ pub struct Variable<T: 'static> {
 
 impl<T: 'static> Variable<T> {
     /// Creates a variable without a value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::context::Variable;
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// fn main() {
+    ///     REQUEST.run(7, || {
+    ///         assert_eq!(REQUEST.get().as_deref(), Some(&7));
+    ///         REQUEST.exit(|| assert!(REQUEST.get().is_none()));
+    ///     });
+    ///     assert!(REQUEST.get().is_none());
+    /// }
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -129,6 +145,22 @@ impl<T: 'static> Variable<T> {
     }
 
     /// Returns the value in the current frame.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::context::Variable;
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// fn main() {
+    ///     REQUEST.run(7, || {
+    ///         assert_eq!(REQUEST.get().as_deref(), Some(&7));
+    ///         REQUEST.exit(|| assert!(REQUEST.get().is_none()));
+    ///     });
+    ///     assert!(REQUEST.get().is_none());
+    /// }
+    /// ```
     #[must_use]
     pub fn get(&'static self) -> Option<Rc<T>> {
         Frame::current_value(self.key())?.downcast().ok()
@@ -136,6 +168,22 @@ impl<T: 'static> Variable<T> {
 
     /// Calls `f` with a value of the variable, and returns its result. The value before is back
     /// afterwards, also after a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::context::Variable;
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// fn main() {
+    ///     REQUEST.run(7, || {
+    ///         assert_eq!(REQUEST.get().as_deref(), Some(&7));
+    ///         REQUEST.exit(|| assert!(REQUEST.get().is_none()));
+    ///     });
+    ///     assert!(REQUEST.get().is_none());
+    /// }
+    /// ```
     pub fn run<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
         self.frame_with(value).run(f)
     }
@@ -172,6 +220,22 @@ impl<T: 'static> Variable<T> {
     }
 
     /// Calls `f` without a value of the variable, and returns its result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::context::Variable;
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// fn main() {
+    ///     REQUEST.run(7, || {
+    ///         assert_eq!(REQUEST.get().as_deref(), Some(&7));
+    ///         REQUEST.exit(|| assert!(REQUEST.get().is_none()));
+    ///     });
+    ///     assert!(REQUEST.get().is_none());
+    /// }
+    /// ```
     pub fn exit<R>(&'static self, f: impl FnOnce() -> R) -> R {
         Frame::current().without(self.key()).run(f)
     }
@@ -229,6 +293,23 @@ pin_project! {
     /// # Cancel safety
     ///
     /// Dropping it drops the inner future, with the value still set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{context::Variable, spawn};
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handler = async {
+    ///         // A task inherits the values of the code that spawns it.
+    ///         spawn(async { *REQUEST.get().unwrap() }).await.unwrap()
+    ///     };
+    ///     assert_eq!(REQUEST.scope(7, handler).await, 7);
+    /// }
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Scope<F> {
@@ -285,11 +366,41 @@ impl Snapshot {
 
     /// Calls `f` with the values of the snapshot. Those before are back afterwards, also after a
     /// panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::context::{Snapshot, Variable};
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// fn main() {
+    ///     let snapshot = REQUEST.run(7, Snapshot::new);
+    ///     assert_eq!(snapshot.run(|| *REQUEST.get().unwrap()), 7);
+    ///     let mut later = snapshot.bind(|()| *REQUEST.get().unwrap());
+    ///     assert_eq!(REQUEST.run(8, || later(())), 7);
+    /// }
+    /// ```
     pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         self.frame.clone().run(f)
     }
 
     /// Returns a function that calls `f` with the values of the snapshot.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::context::{Snapshot, Variable};
+    ///
+    /// static REQUEST: Variable<u32> = Variable::new();
+    ///
+    /// fn main() {
+    ///     let snapshot = REQUEST.run(7, Snapshot::new);
+    ///     assert_eq!(snapshot.run(|| *REQUEST.get().unwrap()), 7);
+    ///     let mut later = snapshot.bind(|()| *REQUEST.get().unwrap());
+    ///     assert_eq!(REQUEST.run(8, || later(())), 7);
+    /// }
+    /// ```
     pub fn bind<A, R>(self, mut f: impl FnMut(A) -> R) -> impl FnMut(A) -> R {
         move |argument| self.run(|| f(argument))
     }

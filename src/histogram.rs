@@ -55,6 +55,25 @@ pub struct Histogram {
 
 impl Histogram {
     /// Creates an empty histogram. It takes 7 KiB from its first record on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     assert!(histogram.is_empty());
+    ///     for milliseconds in [1, 2, 3] {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     assert_eq!((histogram.count(), histogram.sum()), (3, Duration::from_millis(6)));
+    ///     assert_eq!(histogram.mean(), Duration::from_millis(2));
+    ///     assert!(histogram.min() <= Duration::from_millis(1));
+    ///     assert_eq!(histogram.max(), Duration::from_millis(3));
+    /// }
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -65,6 +84,25 @@ impl Histogram {
     }
 
     /// Adds one duration.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     assert!(histogram.is_empty());
+    ///     for milliseconds in [1, 2, 3] {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     assert_eq!((histogram.count(), histogram.sum()), (3, Duration::from_millis(6)));
+    ///     assert_eq!(histogram.mean(), Duration::from_millis(2));
+    ///     assert!(histogram.min() <= Duration::from_millis(1));
+    ///     assert_eq!(histogram.max(), Duration::from_millis(3));
+    /// }
+    /// ```
     pub fn record(&mut self, duration: Duration) {
         self.record_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
@@ -89,6 +127,25 @@ impl Histogram {
     }
 
     /// Returns the number of durations.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     assert!(histogram.is_empty());
+    ///     for milliseconds in [1, 2, 3] {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     assert_eq!((histogram.count(), histogram.sum()), (3, Duration::from_millis(6)));
+    ///     assert_eq!(histogram.mean(), Duration::from_millis(2));
+    ///     assert!(histogram.min() <= Duration::from_millis(1));
+    ///     assert_eq!(histogram.max(), Duration::from_millis(3));
+    /// }
+    /// ```
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -113,12 +170,50 @@ impl Histogram {
     }
 
     /// Returns the longest duration; zero if there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     assert!(histogram.is_empty());
+    ///     for milliseconds in [1, 2, 3] {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     assert_eq!((histogram.count(), histogram.sum()), (3, Duration::from_millis(6)));
+    ///     assert_eq!(histogram.mean(), Duration::from_millis(2));
+    ///     assert!(histogram.min() <= Duration::from_millis(1));
+    ///     assert_eq!(histogram.max(), Duration::from_millis(3));
+    /// }
+    /// ```
     #[must_use]
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 
     /// Returns the lower bound of the first bucket with a duration; zero if there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     assert!(histogram.is_empty());
+    ///     for milliseconds in [1, 2, 3] {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     assert_eq!((histogram.count(), histogram.sum()), (3, Duration::from_millis(6)));
+    ///     assert_eq!(histogram.mean(), Duration::from_millis(2));
+    ///     assert!(histogram.min() <= Duration::from_millis(1));
+    ///     assert_eq!(histogram.max(), Duration::from_millis(3));
+    /// }
+    /// ```
     #[must_use]
     pub fn min(&self) -> Duration {
         let first = self.buckets.iter().position(|&count| count > 0);
@@ -127,6 +222,25 @@ impl Histogram {
 
     /// Returns the duration that the share `q` of all durations does not exceed; zero if there is
     /// none. `q` is clamped to 0–1.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     for milliseconds in 1..=100 {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     println!("p99 {:?}", histogram.quantile(0.99));
+    ///     assert_eq!(histogram.count_within(Duration::from_secs(1)), 100);
+    ///     for (duration, count) in histogram.iter() {
+    ///         println!("{count} of about {duration:?}");
+    ///     }
+    /// }
+    /// ```
     #[must_use]
     pub fn quantile(&self, q: f64) -> Duration {
         let count = self.count();
@@ -149,6 +263,25 @@ impl Histogram {
 
     /// Returns the number of durations of at most `limit`. The bucket that contains `limit` counts
     /// as a whole.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     for milliseconds in 1..=100 {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     println!("p99 {:?}", histogram.quantile(0.99));
+    ///     assert_eq!(histogram.count_within(Duration::from_secs(1)), 100);
+    ///     for (duration, count) in histogram.iter() {
+    ///         println!("{count} of about {duration:?}");
+    ///     }
+    /// }
+    /// ```
     #[must_use]
     pub fn count_within(&self, limit: Duration) -> u64 {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
@@ -157,6 +290,25 @@ impl Histogram {
 
     /// Returns the buckets with at least one duration, shortest first: a representative duration
     /// and the count.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     for milliseconds in 1..=100 {
+    ///         histogram.record(Duration::from_millis(milliseconds));
+    ///     }
+    ///     println!("p99 {:?}", histogram.quantile(0.99));
+    ///     assert_eq!(histogram.count_within(Duration::from_secs(1)), 100);
+    ///     for (duration, count) in histogram.iter() {
+    ///         println!("{count} of about {duration:?}");
+    ///     }
+    /// }
+    /// ```
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Duration, u64)> + '_ {
         let used = self.buckets.iter().enumerate();
         used.filter(|&(_, &count)| count > 0)
@@ -165,6 +317,21 @@ impl Histogram {
 
     /// Returns what was added after `earlier`, an older copy of this histogram. The maximum is that
     /// of the buckets in which durations were added.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::observe::Histogram;
+    ///
+    /// fn main() {
+    ///     let mut histogram = Histogram::new();
+    ///     histogram.record(Duration::from_millis(1));
+    ///     let earlier = histogram.clone();
+    ///     histogram.record(Duration::from_millis(2));
+    ///     assert_eq!(histogram.since(&earlier).count(), 1);
+    /// }
+    /// ```
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut added = self.clone();

@@ -76,6 +76,22 @@ pub struct Metrics {
 impl Metrics {
     /// Returns the figures of the time between `earlier` and this copy. [`tasks`](Self::tasks)
     /// stays as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::sleep};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handle = LoopHandle::current();
+    ///     let before = handle.metrics();
+    ///     sleep(Duration::from_millis(5)).await;
+    ///     let passed = handle.metrics().since(&before);
+    ///     assert!(passed.utilization() <= 1.0);
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn since(&self, earlier: &Self) -> Self {
@@ -232,6 +248,22 @@ impl Metrics {
 
 /// The delay of a loop: how long an event waits that becomes ready at a random moment; see
 /// [`Metrics::delay`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{LoopHandle, time::sleep};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     sleep(Duration::from_millis(5)).await;
+///     let metrics = LoopHandle::current().metrics();
+///     let delay = metrics.delay();
+///     println!("p99 {:?}, max {:?}", delay.quantile(0.99), delay.max());
+///     assert!(delay.share_above(Duration::from_secs(60)) < 1.0);
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct Delay<'a> {
     metrics: &'a Metrics,
@@ -239,6 +271,22 @@ pub struct Delay<'a> {
 
 impl Delay<'_> {
     /// Returns the delay that the share `q` of all moments does not exceed. `q` is clamped to 0–1.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::sleep};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     sleep(Duration::from_millis(5)).await;
+    ///     let metrics = LoopHandle::current().metrics();
+    ///     let delay = metrics.delay();
+    ///     println!("p99 {:?}, max {:?}", delay.quantile(0.99), delay.max());
+    ///     assert!(delay.share_above(Duration::from_secs(60)) < 1.0);
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn quantile(&self, q: f64) -> Duration {
@@ -288,6 +336,22 @@ impl fmt::Debug for Delay<'_> {
 
 /// How long a loop was active and how long it waited; see
 /// [`Remote::utilization`](crate::Remote::utilization).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{LoopHandle, time::sleep};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let remote = LoopHandle::current().remote();
+///     let before = remote.utilization();
+///     sleep(Duration::from_millis(5)).await;
+///     let passed = remote.utilization().since(&before);
+///     println!("busy for {:.1} %", passed.share() * 100.0);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Utilization {

@@ -133,6 +133,20 @@ pub struct Pool {
 
 impl Pool {
     /// Returns the pool of the process. Its first job starts its threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{pool::Pool, spawn_blocking};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     spawn_blocking(|| ()).await.unwrap();
+    ///     let pool = Pool::global();
+    ///     println!("{} threads", pool.stats().threads);
+    ///     println!("{:?}", pool.metrics());
+    /// }
+    /// ```
     #[must_use]
     pub fn global() -> Self {
         Self::of_process().clone()
@@ -186,12 +200,40 @@ impl Pool {
     }
 
     /// Returns statistics of the pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{pool::Pool, spawn_blocking};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     spawn_blocking(|| ()).await.unwrap();
+    ///     let pool = Pool::global();
+    ///     println!("{} threads", pool.stats().threads);
+    ///     println!("{:?}", pool.metrics());
+    /// }
+    /// ```
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.workers.stats()
     }
 
     /// Returns what the pool does at this moment, and how long its jobs waited and ran so far.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{pool::Pool, spawn_blocking};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     spawn_blocking(|| ()).await.unwrap();
+    ///     let pool = Pool::global();
+    ///     println!("{} threads", pool.stats().threads);
+    ///     println!("{:?}", pool.metrics());
+    /// }
+    /// ```
     #[must_use]
     pub fn metrics(&self) -> PoolMetrics {
         self.workers.metrics()
@@ -266,6 +308,23 @@ pub struct PoolBuilder {
 
 impl PoolBuilder {
     /// Creates a builder for four threads named `phaseloop-worker`, with the default limits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::pool::{Class, PoolBuilder};
+    /// use phaseloop::{Builder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(2).name("hash").stack_size(1 << 20);
+    ///     let pool = pool.limit(Class::Fs, 1).build(); // one thread is left for other jobs
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     let name = || std::thread::current().name().map(str::to_owned);
+    ///     let name = event_loop.block_on(async move { spawn_blocking(name).await }).unwrap();
+    ///     assert_eq!(name.as_deref(), Some("hash"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new() -> Self {
         Self {
             threads: DEFAULT_THREADS,
@@ -278,12 +337,46 @@ impl PoolBuilder {
     }
 
     /// Sets the number of threads, clamped to 1–1024.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::pool::{Class, PoolBuilder};
+    /// use phaseloop::{Builder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(2).name("hash").stack_size(1 << 20);
+    ///     let pool = pool.limit(Class::Fs, 1).build(); // one thread is left for other jobs
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     let name = || std::thread::current().name().map(str::to_owned);
+    ///     let name = event_loop.block_on(async move { spawn_blocking(name).await }).unwrap();
+    ///     assert_eq!(name.as_deref(), Some("hash"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.clamp(1, MOST_THREADS);
         self
     }
 
     /// Sets the name of the threads, up to the first NUL byte.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::pool::{Class, PoolBuilder};
+    /// use phaseloop::{Builder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(2).name("hash").stack_size(1 << 20);
+    ///     let pool = pool.limit(Class::Fs, 1).build(); // one thread is left for other jobs
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     let name = || std::thread::current().name().map(str::to_owned);
+    ///     let name = event_loop.block_on(async move { spawn_blocking(name).await }).unwrap();
+    ///     assert_eq!(name.as_deref(), Some("hash"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn name(mut self, name: &str) -> Self {
         name.split('\0')
             .next()
@@ -293,18 +386,69 @@ impl PoolBuilder {
     }
 
     /// Sets the stack size of the threads, in bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::pool::{Class, PoolBuilder};
+    /// use phaseloop::{Builder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(2).name("hash").stack_size(1 << 20);
+    ///     let pool = pool.limit(Class::Fs, 1).build(); // one thread is left for other jobs
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     let name = || std::thread::current().name().map(str::to_owned);
+    ///     let name = event_loop.block_on(async move { spawn_blocking(name).await }).unwrap();
+    ///     assert_eq!(name.as_deref(), Some("hash"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
     /// Sets the number of threads that jobs of a class may occupy at a time, at least 1.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::pool::{Class, PoolBuilder};
+    /// use phaseloop::{Builder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(2).name("hash").stack_size(1 << 20);
+    ///     let pool = pool.limit(Class::Fs, 1).build(); // one thread is left for other jobs
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     let name = || std::thread::current().name().map(str::to_owned);
+    ///     let name = event_loop.block_on(async move { spawn_blocking(name).await }).unwrap();
+    ///     assert_eq!(name.as_deref(), Some("hash"));
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn limit(mut self, class: Class, threads: usize) -> Self {
         self.limits[class.index()] = Some(threads.max(1));
         self
     }
 
     /// Builds the pool. Its first job starts the threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::pool::{Class, PoolBuilder};
+    /// use phaseloop::{Builder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(2).name("hash").stack_size(1 << 20);
+    ///     let pool = pool.limit(Class::Fs, 1).build(); // one thread is left for other jobs
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     let name = || std::thread::current().name().map(str::to_owned);
+    ///     let name = event_loop.block_on(async move { spawn_blocking(name).await }).unwrap();
+    ///     assert_eq!(name.as_deref(), Some("hash"));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "the pool is used by handing it to a loop's builder"]
     pub fn build(self) -> Pool {
         Pool {

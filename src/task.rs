@@ -218,11 +218,35 @@ pub struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// Creates a builder without a name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::task;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let task = task::Builder::new().name("reader").spawn(async { 42 });
+    ///     assert_eq!(task.await.unwrap(), 42); // reports and timelines call it "reader"
+    /// }
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Names the task.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::task;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let task = task::Builder::new().name("reader").spawn(async { 42 });
+    ///     assert_eq!(task.await.unwrap(), 42); // reports and timelines call it "reader"
+    /// }
+    /// ```
     pub fn name(mut self, name: &'a str) -> Self {
         self.name = Some(name);
         self
@@ -243,6 +267,21 @@ impl<'a> Builder<'a> {
     }
 
     /// Spawns the task on a given loop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode, task};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let builder = task::Builder::new().name("reader");
+    ///     let task = builder.spawn_on(async { 42 }, &event_loop.handle());
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert!(task.is_finished());
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn spawn_on<F>(self, future: F, handle: &LoopHandle) -> JoinHandle<F::Output>
     where

@@ -110,6 +110,21 @@ impl<T> JoinHandle<T> {
     /// the drop of its future panics, it is the error of that panic.
     ///
     /// A task that has completed keeps its output. Aborting an aborted task has no further effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::spawn;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let task = spawn(pending::<()>());
+    ///     task.abort();
+    ///     assert!(!task.is_finished(), "the lane has not reached it yet");
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// }
+    /// ```
     pub fn abort(&self) {
         match &self.joined {
             Joined::Task(output) => {
@@ -122,6 +137,21 @@ impl<T> JoinHandle<T> {
     }
 
     /// Returns a handle that only aborts the task, for any thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::spawn;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let task = spawn(pending::<()>());
+    ///     let handle = task.abort_handle(); // `Send`: any thread may abort the task
+    ///     std::thread::spawn(move || handle.abort()).join().unwrap();
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// }
+    /// ```
     #[must_use]
     pub fn abort_handle(&self) -> AbortHandle {
         let aborted = match &self.joined {
@@ -136,6 +166,21 @@ impl<T> JoinHandle<T> {
     }
 
     /// Returns whether the task has completed, panicked or been dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::spawn;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let task = spawn(pending::<()>());
+    ///     task.abort();
+    ///     assert!(!task.is_finished(), "the lane has not reached it yet");
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
         match &self.joined {
@@ -147,6 +192,20 @@ impl<T> JoinHandle<T> {
 
     /// Returns the task's number. A task that never started, because its loop was dropped, has one
     /// as well.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::spawn;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let task = spawn(async { panic!("in a task") });
+    ///     let id = task.id();
+    ///     assert_eq!(task.abort_handle().id(), id);
+    ///     assert_eq!(task.await.unwrap_err().id(), id);
+    /// }
+    /// ```
     #[must_use]
     pub fn id(&self) -> Id {
         match &self.joined {
@@ -373,6 +432,24 @@ impl JoinError {
     }
 
     /// Returns whether the task was aborted, or dropped with its loop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::spawn;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let aborted = spawn(pending::<()>());
+    ///     aborted.abort();
+    ///     assert!(aborted.await.unwrap_err().is_cancelled());
+    ///     let error = spawn(async { panic!("in a task") }).await.unwrap_err();
+    ///     assert!(error.is_panic());
+    ///     let payload = error.try_into_panic().unwrap();
+    ///     assert_eq!(*payload.downcast_ref::<&str>().unwrap(), "in a task");
+    /// }
+    /// ```
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.panic.is_none()
@@ -415,6 +492,24 @@ impl JoinError {
     /// # Errors
     ///
     /// Returns this error if the task did not panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::spawn;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let aborted = spawn(pending::<()>());
+    ///     aborted.abort();
+    ///     assert!(aborted.await.unwrap_err().is_cancelled());
+    ///     let error = spawn(async { panic!("in a task") }).await.unwrap_err();
+    ///     assert!(error.is_panic());
+    ///     let payload = error.try_into_panic().unwrap();
+    ///     assert_eq!(*payload.downcast_ref::<&str>().unwrap(), "in a task");
+    /// }
+    /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, Self> {
         match self.panic {
             Some(payload) => Ok(payload.into_inner().unwrap_or_else(PoisonError::into_inner)),

@@ -93,6 +93,23 @@ pub fn check() -> PhaseFuture {
 /// # Panics
 ///
 /// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     phase::pending().await;
+///     phase::idle().await;
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::closing().await;
+///     phase::timers().await;
+///     println!("a turn has passed, phase by phase");
+/// }
+/// ```
 #[track_caller]
 pub fn idle() -> PhaseFuture {
     PhaseFuture::new(Phase::Idle)
@@ -107,6 +124,23 @@ pub fn idle() -> PhaseFuture {
 /// # Panics
 ///
 /// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     phase::pending().await;
+///     phase::idle().await;
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::closing().await;
+///     phase::timers().await;
+///     println!("a turn has passed, phase by phase");
+/// }
+/// ```
 #[track_caller]
 pub fn prepare() -> PhaseFuture {
     PhaseFuture::new(Phase::Prepare)
@@ -121,6 +155,23 @@ pub fn prepare() -> PhaseFuture {
 /// # Panics
 ///
 /// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     phase::pending().await;
+///     phase::idle().await;
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::closing().await;
+///     phase::timers().await;
+///     println!("a turn has passed, phase by phase");
+/// }
+/// ```
 #[track_caller]
 pub fn closing() -> PhaseFuture {
     PhaseFuture::new(Phase::Closing)
@@ -136,6 +187,23 @@ pub fn closing() -> PhaseFuture {
 /// # Panics
 ///
 /// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     phase::pending().await;
+///     phase::idle().await;
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::closing().await;
+///     phase::timers().await;
+///     println!("a turn has passed, phase by phase");
+/// }
+/// ```
 #[track_caller]
 pub fn pending() -> PhaseFuture {
     PhaseFuture::new(Phase::Pending)
@@ -150,6 +218,23 @@ pub fn pending() -> PhaseFuture {
 /// # Panics
 ///
 /// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     phase::pending().await;
+///     phase::idle().await;
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::closing().await;
+///     phase::timers().await;
+///     println!("a turn has passed, phase by phase");
+/// }
+/// ```
 #[track_caller]
 pub fn poll() -> PhaseFuture {
     PhaseFuture::new(Phase::Poll)
@@ -164,6 +249,23 @@ pub fn poll() -> PhaseFuture {
 /// # Panics
 ///
 /// When it is first polled and no loop runs on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     phase::pending().await;
+///     phase::idle().await;
+///     phase::prepare().await;
+///     phase::poll().await;
+///     phase::closing().await;
+///     phase::timers().await;
+///     println!("a turn has passed, phase by phase");
+/// }
+/// ```
 #[track_caller]
 pub fn timers() -> PhaseFuture {
     PhaseFuture::new(Phase::Timers)

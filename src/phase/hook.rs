@@ -106,6 +106,23 @@ pub struct Hook<P: HookPhase> {
 
 impl<P: HookPhase> Hook<P> {
     /// Creates a stopped hook.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode, phase::Prepare};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let hook = Prepare::new(&event_loop.handle());
+    ///     hook.start(|hook| {
+    ///         println!("before the loop waits");
+    ///         hook.stop();
+    ///     })?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn new(handle: &LoopHandle) -> Self {
@@ -125,6 +142,23 @@ impl<P: HookPhase> Hook<P> {
     /// # Errors
     ///
     /// If the hook was closed or the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode, phase::Prepare};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let hook = Prepare::new(&event_loop.handle());
+    ///     hook.start(|hook| {
+    ///         println!("before the loop waits");
+    ///         hook.stop();
+    ///     })?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start(&self, mut callback: impl FnMut(&Self) + 'static) -> Result<(), Error> {
         self.core.check_open()?;
         if self.hooks().start(&self.state) {
@@ -143,6 +177,23 @@ impl<P: HookPhase> Hook<P> {
     }
 
     /// Stops the hook. Stopping a stopped hook does nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode, phase::Prepare};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let hook = Prepare::new(&event_loop.handle());
+    ///     hook.start(|hook| {
+    ///         println!("before the loop waits");
+    ///         hook.stop();
+    ///     })?;
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn stop(&self) {
         if self.hooks().stop(&self.state) {
             self.loop_core().set_active(&self.state.header, false);
@@ -150,6 +201,21 @@ impl<P: HookPhase> Hook<P> {
     }
 
     /// Stops the hook for good, at once. The close completes in the closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Handle, LoopHandle, phase::Check};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let hook = Check::new(&LoopHandle::current());
+    ///     hook.start(|_| ())?;
+    ///     hook.close().await;
+    ///     assert!(hook.is_closing());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }

@@ -39,6 +39,20 @@ pub struct PoolMetrics {
 impl PoolMetrics {
     /// Returns what happened between `earlier` and this copy. Threads, busy ones and queued jobs
     /// stay as they are.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{pool::Pool, spawn_blocking};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let pool = Pool::global();
+    ///     let before = pool.metrics();
+    ///     spawn_blocking(|| ()).await.unwrap();
+    ///     println!("{:?}", pool.metrics().since(&before)); // of this job
+    /// }
+    /// ```
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -58,12 +58,48 @@ impl AnyHandle {
     }
 
     /// Returns the kind of the handle.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Keeper, LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handle = LoopHandle::current();
+    ///     let timer = Timer::new(&handle);
+    ///     handle.walk(|each| {
+    ///         assert_eq!(each.kind(), Keeper::Timer);
+    ///         println!("{}", each.info()); // with the line that created it
+    ///         each.close().then(|| ());
+    ///     });
+    ///     drop(timer);
+    /// }
+    /// ```
     #[must_use]
     pub fn kind(&self) -> Keeper {
         self.core.header.kind
     }
 
     /// Returns the handle's entry of [`LoopHandle::handles`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Keeper, LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handle = LoopHandle::current();
+    ///     let timer = Timer::new(&handle);
+    ///     handle.walk(|each| {
+    ///         assert_eq!(each.kind(), Keeper::Timer);
+    ///         println!("{}", each.info()); // with the line that created it
+    ///         each.close().then(|| ());
+    ///     });
+    ///     drop(timer);
+    /// }
+    /// ```
     #[must_use]
     pub fn info(&self) -> HandleInfo {
         HandleInfo::of(&self.core.header, self.core.handle.core())
@@ -73,6 +109,24 @@ impl AnyHandle {
     ///
     /// For a [`Child`](crate::process::Child) this closes the handle only. The child process
     /// continues, and the loop reaps it in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Keeper, LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handle = LoopHandle::current();
+    ///     let timer = Timer::new(&handle);
+    ///     handle.walk(|each| {
+    ///         assert_eq!(each.kind(), Keeper::Timer);
+    ///         println!("{}", each.info()); // with the line that created it
+    ///         each.close().then(|| ());
+    ///     });
+    ///     drop(timer);
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }

@@ -111,6 +111,23 @@ impl EventLoop {
     /// # Panics
     ///
     /// The conditions of [`block_on`](Self::block_on) apply.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{EventLoop, spawn, time::sleep};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let output = event_loop.run_until_done(async {
+    ///         spawn(sleep(Duration::from_millis(1))).detach(); // the loop waits for it
+    ///         42
+    ///     })?;
+    ///     assert_eq!(output, 42);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn run_until_done<F: Future>(&mut self, main: F) -> Result<F::Output, Error> {
         current::refuse_inside_a_run();

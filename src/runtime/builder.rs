@@ -48,6 +48,19 @@ pub struct Builder {
 
 impl Builder {
     /// Creates a builder with the options of [`EventLoop::new`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::Builder;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     // A test whose result no `PHASELOOP_*` variable may change.
+    ///     let event_loop = Builder::new().ignore_environment().build()?;
+    ///     assert_eq!(event_loop.block_on(async { 42 }), 42);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new() -> Self {
         Self {
             options: Options {
@@ -73,18 +86,66 @@ impl Builder {
     /// task that wakes itself does not: see [`task`](crate::task). With a budget the order is
     /// Node's only while drains stay within it.
     /// [`LoopHandle::budget_hits`](crate::LoopHandle::budget_hits) counts the drains that did not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, queue_microtask};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let budget = 100.try_into().unwrap();
+    ///     let mut event_loop = Builder::new().lane_budget(budget).build()?;
+    ///     event_loop.block_on(async {
+    ///         for _ in 0..1000 {
+    ///             queue_microtask(|| ());
+    ///         }
+    ///         phaseloop::task::yield_now().await; // timers and I/O ran in between
+    ///     });
+    ///     assert!(event_loop.handle().budget_hits() > 0);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn lane_budget(mut self, entries: NonZeroU64) -> Self {
         self.options.lane_budget = entries.get();
         self
     }
 
     /// Runs the loop's blocking work on `pool` instead of the global pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, pool::PoolBuilder, spawn_blocking};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let pool = PoolBuilder::new().threads(1).build();
+    ///     let event_loop = Builder::new().pool(pool).build()?;
+    ///     assert_eq!(event_loop.block_on(async { spawn_blocking(|| 42).await }).unwrap(), 42);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn pool(mut self, pool: Pool) -> Self {
         self.options.pool = Some(pool);
         self
     }
 
     /// Sets what the loop does with a panic of a task that is not awaited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, UnhandledPanic, spawn};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let policy = UnhandledPanic::Ignore;
+    ///     let event_loop = Builder::new().unhandled_panic(policy).build()?;
+    ///     event_loop.block_on(async {
+    ///         let task = spawn(async { panic!("in a task") });
+    ///         assert!(task.await.unwrap_err().is_panic());
+    ///     });
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn unhandled_panic(mut self, policy: UnhandledPanic) -> Self {
         self.options.unhandled_panic = policy;
         self
@@ -103,6 +164,20 @@ impl Builder {
     /// Records what the loop does, from its first turn on; see
     /// [`Recorder`](crate::observe::Recorder). [`LoopHandle::record`](crate::LoopHandle::record)
     /// begins later.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new();
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{}", recorder.blame());
+    ///     Ok(())
+    /// }
+    /// ```
     #[cfg(feature = "probe")]
     pub fn record(mut self, recorder: crate::probe::Recorder) -> Self {
         self.options.sinks.built_in.recorder = Some(recorder);
@@ -143,6 +218,21 @@ impl Builder {
     }
 
     /// Reports when the loop is stuck; see [`Watchdog`](crate::observe::Watchdog).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, observe::Watchdog};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     // A line on standard error if a poll or a callback blocks for so long.
+    ///     let watchdog = Watchdog::new(Duration::from_secs(1));
+    ///     let event_loop = Builder::new().watchdog(watchdog).build()?;
+    ///     event_loop.block_on(async {});
+    ///     Ok(())
+    /// }
+    /// ```
     #[cfg(feature = "probe")]
     pub fn watchdog(mut self, watchdog: crate::probe::Watchdog) -> Self {
         self.options.sinks.built_in.watchdog = Some(watchdog);
@@ -166,6 +256,19 @@ impl Builder {
     /// `timers`, `poll`, `io`, `tasks`, `lanes`, `pool`, `signal`, `process`, `fs`, `node`,
     /// `context`, and `*` stands for all. The variables are read once, when the first loop is
     /// built. Set-user-id programs ignore them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::Builder;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     // A test whose result no `PHASELOOP_*` variable may change.
+    ///     let event_loop = Builder::new().ignore_environment().build()?;
+    ///     assert_eq!(event_loop.block_on(async { 42 }), 42);
+    ///     Ok(())
+    /// }
+    /// ```
     #[cfg(feature = "probe")]
     pub fn ignore_environment(mut self) -> Self {
         self.options.sinks.built_in.ignores_environment = true;

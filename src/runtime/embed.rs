@@ -106,6 +106,18 @@ impl NextWait {
     ///
     /// Unlike [`LoopHandle::next_timeout`], the result for an idle loop is `None`: a host that
     /// lives on does not spin.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::NextWait;
+    ///
+    /// fn main() {
+    ///     assert_eq!(NextWait::Now.timeout(), Some(Duration::ZERO));
+    ///     assert_eq!(NextWait::Idle.timeout(), None);
+    /// }
+    /// ```
     #[must_use]
     pub const fn timeout(self) -> Option<Duration> {
         match self {
@@ -179,6 +191,20 @@ impl LoopHandle {
     ///
     /// [`next_timeout`](Self::next_timeout) is libuv's number for it, which is zero both for a loop
     /// with work and for one with nothing to wait for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, NextWait};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     assert_eq!(event_loop.handle().next_wait(), NextWait::Idle);
+    ///     event_loop.handle().set_immediate(|| ());
+    ///     assert_eq!(event_loop.handle().next_wait(), NextWait::Now);
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn next_wait(&self) -> NextWait {
         let core = self.core();

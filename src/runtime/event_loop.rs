@@ -16,17 +16,59 @@ impl EventLoop {
     ///
     /// Any OS error of creating the event queue (`epoll_create1`, `eventfd`), such as no
     /// descriptors left.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     event_loop.handle().set_immediate(|| println!("in the check phase"));
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new() -> std::io::Result<Self> {
         Builder::new().build()
     }
 
     /// Returns a handle to the loop for its owner thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     event_loop.handle().set_immediate(|| println!("in the check phase"));
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn handle(&self) -> LoopHandle {
         LoopHandle::from_core(self.core.clone())
     }
 
     /// Returns a handle to the loop for other threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     let call = move || remote.call(|| println!("on the loop's thread"));
+    ///     let thread = std::thread::spawn(call);
+    ///     thread.join().unwrap().unwrap();
+    ///     event_loop.run(RunMode::NoWait)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote::new(self.core.executor.shared.clone())
@@ -90,12 +132,44 @@ impl fmt::Debug for EventLoop {
 }
 
 /// The error of [`EventLoop::close`]: the loop is still in use.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{EventLoop, time::Timer};
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = EventLoop::new()?;
+///     let timer = Timer::new(&event_loop.handle());
+///     let busy = event_loop.close().unwrap_err();
+///     println!("{busy}"); // which handle is open, and the line that created it
+///     drop(timer);
+///     assert!(busy.into_event_loop().close().is_ok());
+///     Ok(())
+/// }
+/// ```
 pub struct Busy {
     event_loop: EventLoop,
 }
 
 impl Busy {
     /// Returns the loop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, time::Timer};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let timer = Timer::new(&event_loop.handle());
+    ///     let busy = event_loop.close().unwrap_err();
+    ///     println!("{busy}"); // which handle is open, and the line that created it
+    ///     drop(timer);
+    ///     assert!(busy.into_event_loop().close().is_ok());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn into_event_loop(self) -> EventLoop {
         self.event_loop

@@ -324,6 +324,19 @@ impl Close {
     /// Calls `callback` in the closing phase, in place of waking the future.
     ///
     /// If the close is already complete, the callback is dropped without a call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let timer = Timer::new(&LoopHandle::current());
+    ///     timer.close().then(|| println!("in the closing phase"));
+    ///     phaseloop::phase::closing().await;
+    /// }
+    /// ```
     pub fn then(self, callback: impl FnOnce() + 'static) {
         if self.header.stage.get() == Stage::Closing {
             let call = OnClose::Call(carry_once(CLOSE, Box::new(callback)));

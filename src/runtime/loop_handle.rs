@@ -1,11 +1,13 @@
 //! The loop as its owner thread sees it.
 
+mod observed;
+
 use std::future::Future;
 use std::panic::Location;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::handle::{HandleCore, HandleInfo};
+use super::handle::HandleCore;
 use super::remote::Remote;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
@@ -13,13 +15,9 @@ use crate::executor::join::JoinHandle;
 use crate::executor::lanes::Lane;
 use crate::frame::{MICROTASK, carry};
 use crate::keeper::Keeper;
-use crate::metrics::Metrics;
-#[cfg(feature = "probe")]
-use crate::probe::Recorder;
 use crate::raw::bound::Bound;
 use crate::raw::call::Call;
 use crate::site::Site;
-use crate::task_info::Info;
 
 /// The kind of a tick, for a tracker.
 const TICK: &str = "TickObject";
@@ -75,6 +73,19 @@ impl LoopHandle {
     /// # Panics
     ///
     /// If no loop runs on this thread. [`try_current`](Self::try_current) returns `None` instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// fn main() {
+    ///     assert!(LoopHandle::try_current().is_none(), "no loop runs on this thread");
+    ///     phaseloop::block_on(async {
+    ///         println!("{} turns", LoopHandle::current().turns());
+    ///     });
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
@@ -104,6 +115,19 @@ impl LoopHandle {
     }
 
     /// Returns the current loop of this thread, if there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// fn main() {
+    ///     assert!(LoopHandle::try_current().is_none(), "no loop runs on this thread");
+    ///     phaseloop::block_on(async {
+    ///         println!("{} turns", LoopHandle::current().turns());
+    ///     });
+    /// }
+    /// ```
     #[must_use]
     pub fn try_current() -> Option<Self> {
         current::get().map(Self::from_core)
@@ -112,6 +136,20 @@ impl LoopHandle {
     // Tasks and lanes.
 
     /// Spawns a task on the loop; see [`spawn`](crate::spawn).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let task = event_loop.handle().spawn(async { 42 });
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert!(task.is_finished());
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -146,6 +184,24 @@ impl LoopHandle {
     }
 
     /// Queues a closure in the tick lane; see [`next_tick`](crate::next_tick).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{cell::RefCell, rc::Rc};
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let (handle, log) = (event_loop.handle(), Rc::new(RefCell::new(Vec::new())));
+    ///     let (one, other) = (log.clone(), log.clone());
+    ///     handle.queue_microtask(move || one.borrow_mut().push("microtask"));
+    ///     handle.next_tick(move || other.borrow_mut().push("tick"));
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert_eq!(*log.borrow(), ["tick", "microtask"]);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn next_tick(&self, tick: impl FnOnce() + 'static) {
         let site = Location::caller();
@@ -177,6 +233,24 @@ impl LoopHandle {
     }
 
     /// Queues a closure in the microtask lane; see [`queue_microtask`](crate::queue_microtask).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{cell::RefCell, rc::Rc};
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let (handle, log) = (event_loop.handle(), Rc::new(RefCell::new(Vec::new())));
+    ///     let (one, other) = (log.clone(), log.clone());
+    ///     handle.queue_microtask(move || one.borrow_mut().push("microtask"));
+    ///     handle.next_tick(move || other.borrow_mut().push("tick"));
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert_eq!(*log.borrow(), ["tick", "microtask"]);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn queue_microtask(&self, microtask: impl FnOnce() + 'static) {
         let site = Location::caller();
@@ -212,6 +286,23 @@ impl LoopHandle {
     /// Ends the running [`run`](crate::EventLoop::run) after the current turn, which does not wait.
     /// If no run is in progress, the next run returns at once. [`Remote::stop`] stops the loop from
     /// another thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{EventLoop, RunMode, time::Timer};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let handle = event_loop.handle();
+    ///     let timer = Timer::new(&handle);
+    ///     let second = Duration::from_secs(1);
+    ///     timer.start(Duration::ZERO, second, move |_| handle.stop())?;
+    ///     assert!(event_loop.run(RunMode::Default)?, "the timer is still started");
+    ///     Ok(())
+    /// }
+    /// ```
     #[doc(alias = "uv_stop")]
     pub fn stop(&self) {
         self.core.stop.set(true);
@@ -221,6 +312,24 @@ impl LoopHandle {
     /// Returns whether the loop is alive: a handle or operation is active and referenced, something
     /// is queued, or another thread has woken a task or sent a closure. A send to an
     /// [`AsyncHandle`](crate::AsyncHandle) does not count; the handle itself does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, Keeper};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let handle = event_loop.handle();
+    ///     assert!(!handle.is_alive());
+    ///     handle.set_immediate(|| ());
+    ///     assert!(handle.is_alive());
+    ///     assert_eq!(handle.keepers(), [(Keeper::Queued, 1)]);
+    ///     drop(event_loop);
+    ///     assert!(handle.is_closed());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[doc(alias = "uv_loop_alive")]
     pub fn is_alive(&self) -> bool {
@@ -228,6 +337,24 @@ impl LoopHandle {
     }
 
     /// Returns whether the loop has been dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, Keeper};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let handle = event_loop.handle();
+    ///     assert!(!handle.is_alive());
+    ///     handle.set_immediate(|| ());
+    ///     assert!(handle.is_alive());
+    ///     assert_eq!(handle.keepers(), [(Keeper::Queued, 1)]);
+    ///     drop(event_loop);
+    ///     assert!(handle.is_closed());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.core.executor.is_closed()
@@ -235,6 +362,23 @@ impl LoopHandle {
 
     /// Returns the loop's cached time, which is equal for all callbacks of a phase.
     /// [`Timer`](crate::time::Timer)s start from it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{thread, time::Duration};
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handle = LoopHandle::current();
+    ///     let start = handle.now();
+    ///     thread::sleep(Duration::from_millis(2));
+    ///     assert_eq!(handle.now(), start); // cached for the phase
+    ///     handle.update_time();
+    ///     assert!(handle.now() > start);
+    /// }
+    /// ```
     #[must_use]
     #[doc(alias = "uv_now")]
     pub fn now(&self) -> Instant {
@@ -245,6 +389,23 @@ impl LoopHandle {
     }
 
     /// Refreshes [`now`](Self::now), for a callback that ran for long and starts a timer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{thread, time::Duration};
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let handle = LoopHandle::current();
+    ///     let start = handle.now();
+    ///     thread::sleep(Duration::from_millis(2));
+    ///     assert_eq!(handle.now(), start); // cached for the phase
+    ///     handle.update_time();
+    ///     assert!(handle.now() > start);
+    /// }
+    /// ```
     #[doc(alias = "uv_update_time")]
     pub fn update_time(&self) {
         self.core.executor.clock.update();
@@ -255,95 +416,48 @@ impl LoopHandle {
     /// The result is zero if the loop is stopped, has work to run at once, or is not alive;
     /// [`next_wait`](Self::next_wait) separates these. With nothing but jobs of the thread pool
     /// to wait for it is `None`: their ends are events.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{EventLoop, time::Timer};
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let handle = event_loop.handle();
+    ///     let timer = Timer::new(&handle);
+    ///     timer.start(Duration::from_secs(60), Duration::ZERO, |_| ())?;
+    ///     assert!(handle.next_timeout().unwrap() <= Duration::from_secs(60));
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[doc(alias = "uv_backend_timeout")]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.core.next_timeout().map(Duration::from_nanos)
     }
 
-    /// Returns the number of turns that the loop has made.
-    #[must_use]
-    pub fn turns(&self) -> u64 {
-        self.core.counters.turns.get()
-    }
-
-    /// Returns what the loop has counted and measured of itself since it was created:
-    /// utilization, delay, lateness of timers, and more.
-    ///
-    /// The figures are always counted. A call copies two histograms of 7 KiB; the rest is cheap.
-    #[must_use]
-    #[inline]
-    pub fn metrics(&self) -> Metrics {
-        self.core.counters.metrics(&self.core.executor)
-    }
-
-    /// Begins to record what the loop does, in place of the recorder that it had, if any.
-    ///
-    /// What is in progress, such as the callback that calls this, is not recorded.
-    #[cfg(feature = "probe")]
-    pub fn record(&self, recorder: Recorder) {
-        let now = self.core.executor.clock.read();
-        self.core.executor.probe.record(Some(recorder), now);
-    }
-
-    /// Returns the loop's recorder, if it has one.
-    #[cfg(feature = "probe")]
-    #[must_use]
-    pub fn recorder(&self) -> Option<Recorder> {
-        self.core.executor.probe.recorder()
-    }
-
-    /// Stops recording. The recorder keeps its records.
-    #[cfg(feature = "probe")]
-    pub fn stop_recording(&self) {
-        let now = self.core.executor.clock.read();
-        self.core.executor.probe.record(None, now);
-    }
-
-    /// Returns how often the [lane budget](crate::Builder::lane_budget) ended a drain.
-    #[must_use]
-    pub fn budget_hits(&self) -> u64 {
-        self.core.executor.budget_hits()
-    }
-
     /// Returns a handle to the loop for other threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let remote = LoopHandle::current().remote();
+    ///     let thread = std::thread::spawn(move || remote.spawn(|| async { 6 * 7 }).unwrap());
+    ///     assert_eq!(thread.join().unwrap().await.unwrap(), 42);
+    /// }
+    /// ```
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote::new(self.core.executor.shared.clone())
     }
 
     // Why is it alive?
-
-    /// Returns what keeps the loop alive, as counts of each kind that has any.
-    /// [`report`](Self::report) adds names and source lines.
-    #[must_use]
-    #[inline]
-    pub fn keepers(&self) -> Vec<(Keeper, usize)> {
-        Keeper::ALL
-            .into_iter()
-            .map(|kind| (kind, self.core.count_keepers(kind)))
-            .filter(|&(_, count)| count > 0)
-            .collect()
-    }
-
-    /// Returns the loop's open handles, started or not, in the order of their creation.
-    #[must_use]
-    #[inline]
-    pub fn handles(&self) -> Vec<HandleInfo> {
-        let headers = self.core.ledger.headers();
-        let infos = headers
-            .iter()
-            .map(|header| HandleInfo::of(header, &self.core));
-        infos.collect()
-    }
-
-    /// Returns the tasks that have not ended, oldest first.
-    #[must_use]
-    #[inline]
-    pub fn tasks(&self) -> Vec<Info> {
-        let states = self.core.task_states().into_iter();
-        states.map(|task| task.info).collect()
-    }
 
     pub(crate) fn open(&self, kind: Keeper, site: Site) -> HandleCore {
         HandleCore::owner(self.clone(), self.core.ledger.open(kind, site))

@@ -42,6 +42,19 @@ pub type Immediate = PhaseCall;
 
 impl LoopHandle {
     /// Queues a closure for the check phase; see [`set_immediate`](crate::set_immediate).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let immediate = LoopHandle::current().set_immediate(|| unreachable!());
+    ///     assert!(immediate.clear());
+    ///     assert!(!immediate.clear(), "it was removed already");
+    /// }
+    /// ```
     #[track_caller]
     pub fn set_immediate(&self, immediate: impl FnOnce() + 'static) -> Immediate {
         self.call_in(Phase::Check, immediate)
@@ -118,12 +131,41 @@ impl LoopHandle {
 impl PhaseCall {
     /// Removes the closure from its queue, even while its phase runs. Returns `false` if it has run
     /// or was removed before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let immediate = LoopHandle::current().set_immediate(|| unreachable!());
+    ///     assert!(immediate.clear());
+    ///     assert!(!immediate.clear(), "it was removed already");
+    /// }
+    /// ```
     pub fn clear(&self) -> bool {
         self.key
             .is_some_and(|key| self.handle.core().dequeue(self.phase, key))
     }
 
     /// Returns whether the closure keeps the loop alive; `false` once it has run or was removed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let immediate = event_loop.handle().set_immediate(|| ());
+    ///     immediate.unref();
+    ///     assert!(!immediate.has_ref() && !event_loop.handle().is_alive());
+    ///     immediate.ref_();
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn has_ref(&self) -> bool {
         let referenced = |key| {
@@ -136,12 +178,44 @@ impl PhaseCall {
     }
 
     /// Makes the closure keep the loop alive, which is the default. Idempotent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let immediate = event_loop.handle().set_immediate(|| ());
+    ///     immediate.unref();
+    ///     assert!(!immediate.has_ref() && !event_loop.handle().is_alive());
+    ///     immediate.ref_();
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn ref_(&self) {
         self.set_referenced(true);
     }
 
     /// Lets the loop end or sleep although the closure has not run. The closure still runs if its
     /// phase is reached for another reason. Idempotent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let immediate = event_loop.handle().set_immediate(|| ());
+    ///     immediate.unref();
+    ///     assert!(!immediate.has_ref() && !event_loop.handle().is_alive());
+    ///     immediate.ref_();
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn unref(&self) {
         self.set_referenced(false);
     }

@@ -68,6 +68,26 @@ impl Remote {
     /// # Errors
     ///
     /// If the loop was dropped; then `make` is dropped on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     let thread = std::thread::spawn(move || {
+    ///         // The future need not be `Send`: it is made on the loop's thread.
+    ///         remote.spawn(|| async { 42 }).unwrap().join().unwrap()
+    ///     });
+    ///     while !thread.is_finished() {
+    ///         event_loop.block_on(phaseloop::task::yield_now());
+    ///     }
+    ///     assert_eq!(thread.join().unwrap(), 42);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn spawn<M, F>(&self, make: M) -> Result<RemoteJoinHandle<F::Output>, Error>
     where
@@ -169,6 +189,23 @@ impl Remote {
     ///
     /// If the loop was dropped; then `call` is dropped on this thread. A loop that is dropped later
     /// drops the calls it has not run, without a notice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     remote.call(|| println!("in the poll phase")).unwrap();
+    ///     remote.wake().unwrap();
+    ///     assert!(!remote.is_closed());
+    ///     drop(event_loop);
+    ///     assert!(remote.is_closed() && remote.stop().is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn call(&self, call: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         self.shared
             .push(Message::Call(Box::new(call)))
@@ -187,6 +224,23 @@ impl Remote {
     /// # Errors
     ///
     /// If the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     remote.call(|| println!("in the poll phase")).unwrap();
+    ///     remote.wake().unwrap();
+    ///     assert!(!remote.is_closed());
+    ///     drop(event_loop);
+    ///     assert!(remote.is_closed() && remote.stop().is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn stop(&self) -> Result<(), Error> {
         self.call(|| LoopHandle::current().stop())
     }
@@ -196,11 +250,45 @@ impl Remote {
     /// # Errors
     ///
     /// If the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     remote.call(|| println!("in the poll phase")).unwrap();
+    ///     remote.wake().unwrap();
+    ///     assert!(!remote.is_closed());
+    ///     drop(event_loop);
+    ///     assert!(remote.is_closed() && remote.stop().is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn wake(&self) -> Result<(), Error> {
         self.call(|| ())
     }
 
     /// Returns whether the loop has been dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     remote.call(|| println!("in the poll phase")).unwrap();
+    ///     remote.wake().unwrap();
+    ///     assert!(!remote.is_closed());
+    ///     drop(event_loop);
+    ///     assert!(remote.is_closed() && remote.stop().is_err());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.inbox.is_closed()
@@ -326,6 +414,26 @@ impl<T> RemoteJoinHandle<T> {
     ///
     /// On the owner thread of the loop, unless the task has completed: the loop would wait for
     /// itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = EventLoop::new()?;
+    ///     let remote = event_loop.remote();
+    ///     let thread = std::thread::spawn(move || {
+    ///         // The future need not be `Send`: it is made on the loop's thread.
+    ///         remote.spawn(|| async { 42 }).unwrap().join().unwrap()
+    ///     });
+    ///     while !thread.is_finished() {
+    ///         event_loop.block_on(phaseloop::task::yield_now());
+    ///     }
+    ///     assert_eq!(thread.join().unwrap(), 42);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         assert!(
@@ -346,6 +454,20 @@ impl<T> RemoteJoinHandle<T> {
 
     /// Aborts the task in the next poll phase of its loop. It has no effect once the task has
     /// completed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let remote = LoopHandle::current().remote();
+    ///     let task = remote.spawn(std::future::pending::<()>).unwrap();
+    ///     task.abort();
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// }
+    /// ```
     pub fn abort(&self) {
         let task = {
             let mut state = lock(&self.state);
@@ -358,6 +480,20 @@ impl<T> RemoteJoinHandle<T> {
     }
 
     /// Returns whether the task has completed and its output is available.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::LoopHandle;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let remote = LoopHandle::current().remote();
+    ///     let task = remote.spawn(std::future::pending::<()>).unwrap();
+    ///     task.abort();
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
         let state = lock(&self.state);

@@ -127,6 +127,20 @@ pub enum TryRecvError {
 
 impl<T> SendError<T> {
     /// Returns the message.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = mpsc::channel(1);
+    ///     drop(receiver);
+    ///     let error = sender.send("letter").await.unwrap_err();
+    ///     assert_eq!(error.into_inner(), "letter"); // the message is not lost
+    /// }
+    /// ```
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -134,6 +148,18 @@ impl<T> SendError<T> {
 
 impl<T> TrySendError<T> {
     /// Returns the message.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = mpsc::channel(1);
+    ///     sender.try_send(1).unwrap();
+    ///     assert_eq!(sender.try_send(2).unwrap_err().into_inner(), 2); // full
+    /// }
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             Self::Full(message) | Self::Closed(message) => message,

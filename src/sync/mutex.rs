@@ -61,6 +61,19 @@ pub struct Mutex<T: ?Sized> {
 
 impl<T> Mutex<T> {
     /// Creates a lock that is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Mutex;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mutex = Mutex::new(1);
+    ///     *mutex.lock().await += 1;
+    ///     assert_eq!(mutex.into_inner(), 2);
+    /// }
+    /// ```
     #[track_caller]
     pub fn new(value: T) -> Self {
         Self {
@@ -70,6 +83,19 @@ impl<T> Mutex<T> {
     }
 
     /// Names the lock in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Mutex;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     // A report of a hang calls it `mutex "accounts"`.
+    ///     let accounts = Mutex::new(vec![1, 2]).named("accounts");
+    ///     assert_eq!(accounts.lock().await.len(), 2);
+    /// }
+    /// ```
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         self.state.identity().set_name(name);
@@ -77,6 +103,19 @@ impl<T> Mutex<T> {
     }
 
     /// Returns the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Mutex;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mutex = Mutex::new(1);
+    ///     *mutex.lock().await += 1;
+    ///     assert_eq!(mutex.into_inner(), 2);
+    /// }
+    /// ```
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value.into_inner()
@@ -149,6 +188,22 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     ///
     /// If the lock is held, or was granted to one that waits. It does not overtake those.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Mutex;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mutex = Mutex::new(0);
+    ///     let mut guard = mutex.lock().await;
+    ///     assert!(mutex.try_lock().is_err(), "the guard has the lock");
+    ///     *guard += 1;
+    ///     drop(guard);
+    ///     assert_eq!(*mutex.try_lock().unwrap(), 1);
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
@@ -164,6 +219,21 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     ///
     /// As of [`try_lock`](Self::try_lock).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::sync::{Mutex, OwnedMutexGuard};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mutex = Rc::new(Mutex::new(0));
+    ///     let guard = mutex.clone().lock_owned().await; // it may move into another task
+    ///     assert!(mutex.clone().try_lock_owned().is_err());
+    ///     assert!(Rc::ptr_eq(OwnedMutexGuard::mutex(&guard), &mutex));
+    /// }
+    /// ```
     #[track_caller]
     pub fn try_lock_owned(self: Rc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         if self.state.permits().try_take_at(1, Location::caller()) {
@@ -174,6 +244,18 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// Returns the value, to which no other reference exists.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Mutex;
+    ///
+    /// fn main() {
+    ///     let mut mutex = Mutex::new(1);
+    ///     *mutex.get_mut() = 2; // no lock is needed: the borrow is exclusive
+    ///     assert_eq!(mutex.into_inner(), 2);
+    /// }
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -215,6 +297,22 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 }
 
 /// The future of [`Mutex::lock`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::Mutex;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let mutex = Mutex::new(0);
+///     let mut guard = mutex.lock().await;
+///     assert!(mutex.try_lock().is_err(), "the guard has the lock");
+///     *guard += 1;
+///     drop(guard);
+///     assert_eq!(*mutex.try_lock().unwrap(), 1);
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Lock<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
@@ -247,6 +345,21 @@ impl<T: ?Sized> fmt::Debug for Lock<'_, T> {
 }
 
 /// The future of [`Mutex::lock_owned`].
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+/// use phaseloop::sync::{Mutex, OwnedMutexGuard};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let mutex = Rc::new(Mutex::new(0));
+///     let guard = mutex.clone().lock_owned().await; // it may move into another task
+///     assert!(mutex.clone().try_lock_owned().is_err());
+///     assert!(Rc::ptr_eq(OwnedMutexGuard::mutex(&guard), &mutex));
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct LockOwned<T: ?Sized> {
     mutex: Rc<Mutex<T>>,
@@ -280,6 +393,22 @@ impl<T: ?Sized> fmt::Debug for LockOwned<T> {
 ///
 /// If the waker of one that waits panics, the drop panics after it has woken it; see
 /// [`Mutex::lock`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::Mutex;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let mutex = Mutex::new(0);
+///     let mut guard = mutex.lock().await;
+///     assert!(mutex.try_lock().is_err(), "the guard has the lock");
+///     *guard += 1;
+///     drop(guard);
+///     assert_eq!(*mutex.try_lock().unwrap(), 1);
+/// }
+/// ```
 #[must_use = "the lock is released when its guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     // Given back before the permit goes to the next.
@@ -316,6 +445,21 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
 }
 
 /// The lock of a [`Mutex`] that the guard keeps; see [`Mutex::lock_owned`].
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+/// use phaseloop::sync::{Mutex, OwnedMutexGuard};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let mutex = Rc::new(Mutex::new(0));
+///     let guard = mutex.clone().lock_owned().await; // it may move into another task
+///     assert!(mutex.clone().try_lock_owned().is_err());
+///     assert!(Rc::ptr_eq(OwnedMutexGuard::mutex(&guard), &mutex));
+/// }
+/// ```
 #[must_use = "the lock is released when its guard is dropped"]
 pub struct OwnedMutexGuard<T: ?Sized> {
     // Given back before the permit goes to the next.
@@ -335,6 +479,21 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
     }
 
     /// Returns the mutex.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::sync::{Mutex, OwnedMutexGuard};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mutex = Rc::new(Mutex::new(0));
+    ///     let guard = mutex.clone().lock_owned().await; // it may move into another task
+    ///     assert!(mutex.clone().try_lock_owned().is_err());
+    ///     assert!(Rc::ptr_eq(OwnedMutexGuard::mutex(&guard), &mutex));
+    /// }
+    /// ```
     pub fn mutex(guard: &Self) -> &Rc<Mutex<T>> {
         guard.value.owner()
     }

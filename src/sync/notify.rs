@@ -59,6 +59,24 @@ struct State {
 
 impl Notify {
     /// Creates a `Notify` without a permit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::{spawn, sync::Notify};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let ready = Rc::new(Notify::new());
+    ///     let waiting = spawn({
+    ///         let ready = ready.clone();
+    ///         async move { ready.notified().await }
+    ///     });
+    ///     ready.notify_one(); // also if the task does not wait yet
+    ///     waiting.await.unwrap();
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
@@ -74,6 +92,19 @@ impl Notify {
     }
 
     /// Names it in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Notify;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let ready = Notify::new().named("ready"); // the name in the report of a hang
+    ///     ready.notify_one();
+    ///     ready.notified().await;
+    /// }
+    /// ```
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         self.state.identity.set_name(name);
@@ -120,6 +151,24 @@ impl Notify {
     /// # Panics
     ///
     /// If a waker panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::{spawn, sync::Notify};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let ready = Rc::new(Notify::new());
+    ///     let waiting = spawn({
+    ///         let ready = ready.clone();
+    ///         async move { ready.notified().await }
+    ///     });
+    ///     ready.notify_one(); // also if the task does not wait yet
+    ///     waiting.await.unwrap();
+    /// }
+    /// ```
     #[inline]
     pub fn notify_one(&self) {
         self.state.notify_one();
@@ -130,6 +179,30 @@ impl Notify {
     /// # Panics
     ///
     /// If a waker panics. All are woken before the panic is resumed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::{spawn, sync::Notify, task::yield_now};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let start = Rc::new(Notify::new());
+    ///     let runners = [1, 2, 3].map(|number| {
+    ///         let start = start.clone();
+    ///         spawn(async move {
+    ///             start.notified().await;
+    ///             number
+    ///         })
+    ///     });
+    ///     yield_now().await; // all three wait
+    ///     start.notify_all();
+    ///     for runner in runners {
+    ///         println!("{}", runner.await.unwrap());
+    ///     }
+    /// }
+    /// ```
     #[doc(alias = "notify_waiters")]
     pub fn notify_all(&self) {
         self.state.rounds.set(self.state.rounds.get() + 1);
@@ -172,6 +245,24 @@ impl Primitive for State {
 }
 
 /// The future of [`Notify::notified`].
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+/// use phaseloop::{spawn, sync::Notify};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let ready = Rc::new(Notify::new());
+///     let waiting = spawn({
+///         let ready = ready.clone();
+///         async move { ready.notified().await }
+///     });
+///     ready.notify_one(); // also if the task does not wait yet
+///     waiting.await.unwrap();
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Notified {
     state: Rc<State>,
@@ -187,6 +278,22 @@ impl Notified {
     ///
     /// A [`notify_one`](Notify::notify_one) after this call then reaches this future, although it
     /// was not polled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use phaseloop::sync::Notify;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let changed = Notify::new();
+    ///     let mut next = pin!(changed.notified());
+    ///     next.as_mut().enable(); // from here on `notify_all` reaches it, before its first poll
+    ///     changed.notify_all();
+    ///     next.await;
+    /// }
+    /// ```
     pub fn enable(mut self: Pin<&mut Self>) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         self.as_mut().poll(&mut cx).is_ready()

@@ -42,6 +42,19 @@ use crate::executor::notes::WaitNote;
 use crate::raw::unwind::Steps;
 
 /// Creates a channel for one value.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{spawn, sync::oneshot};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, receiver) = oneshot::channel();
+///     spawn(async move { sender.send(42).unwrap() }).detach();
+///     assert_eq!(receiver.await, Ok(42));
+/// }
+/// ```
 #[track_caller]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let shared = Rc::new(Shared {
@@ -76,6 +89,20 @@ struct Shared<T> {
 }
 
 /// Sends the value; see [`channel`]. The drop lets the receiver get an error.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::oneshot;
+///
+/// fn main() {
+///     let (sender, receiver) = oneshot::channel();
+///     assert!(!sender.is_closed());
+///     drop(receiver);
+///     assert!(sender.is_closed());
+///     assert_eq!(sender.send(1), Err(1)); // the value is back
+/// }
+/// ```
 pub struct Sender<T> {
     shared: Rc<Shared<T>>,
     note: WaitNote,
@@ -92,6 +119,19 @@ pub struct Sender<T> {
 ///
 /// The receiver itself is the future: polling it by reference loses nothing. Dropping it drops a
 /// value that was sent.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::oneshot;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, receiver) = oneshot::channel::<u32>();
+///     drop(sender);
+///     assert!(receiver.await.is_err(), "no value will come");
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Receiver<T> {
     shared: Rc<Shared<T>>,
@@ -101,6 +141,20 @@ pub struct Receiver<T> {
 
 impl<T> Sender<T> {
     /// Names the channel in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = oneshot::channel();
+    ///     let receiver = receiver.named("answer"); // the name in the report of a hang
+    ///     sender.named("answer").send(42).unwrap();
+    ///     assert_eq!(receiver.await, Ok(42));
+    /// }
+    /// ```
     #[must_use]
     pub fn named(mut self, name: &'static str) -> Self {
         self.note.set_name(name);
@@ -116,6 +170,19 @@ impl<T> Sender<T> {
     /// # Panics
     ///
     /// If the waker of the receiver panics. The value was sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{spawn, sync::oneshot};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = oneshot::channel();
+    ///     spawn(async move { sender.send(42).unwrap() }).detach();
+    ///     assert_eq!(receiver.await, Ok(42));
+    /// }
+    /// ```
     #[inline]
     pub fn send(self, value: T) -> Result<(), T> {
         if self.is_closed() {
@@ -127,6 +194,20 @@ impl<T> Sender<T> {
     }
 
     /// Returns whether the value would not be received.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// fn main() {
+    ///     let (sender, receiver) = oneshot::channel();
+    ///     assert!(!sender.is_closed());
+    ///     drop(receiver);
+    ///     assert!(sender.is_closed());
+    ///     assert_eq!(sender.send(1), Err(1)); // the value is back
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn is_closed(&self) -> bool {
@@ -158,6 +239,20 @@ impl<T> Sender<T> {
 
     /// Polls whether the value would not be received, as [`closed`](Self::closed) does. A wake of
     /// the last waker that was passed in is enough.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (mut sender, receiver) = oneshot::channel::<u32>();
+    ///     drop(receiver);
+    ///     poll_fn(|cx| sender.poll_closed(cx)).await; // the work can be given up
+    /// }
+    /// ```
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_closed() {
             // User code, which may drop the receiver.
@@ -210,6 +305,20 @@ impl<T> Drop for Sender<T> {
 
 impl<T> Receiver<T> {
     /// Names the channel in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = oneshot::channel();
+    ///     let receiver = receiver.named("answer"); // the name in the report of a hang
+    ///     sender.named("answer").send(42).unwrap();
+    ///     assert_eq!(receiver.await, Ok(42));
+    /// }
+    /// ```
     pub fn named(mut self, name: &'static str) -> Self {
         self.note.set_name(name);
         self
@@ -220,6 +329,20 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// If it was not sent yet, or will not be.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = oneshot::channel();
+    ///     assert!(receiver.try_recv().is_err() && !receiver.has_value());
+    ///     sender.send(42).unwrap();
+    ///     assert!(receiver.has_value());
+    ///     assert_eq!(receiver.try_recv(), Ok(42));
+    /// }
+    /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         // Asked first: a value is set before its sender is gone.
@@ -243,6 +366,18 @@ impl<T> Receiver<T> {
     /// # Panics
     ///
     /// If the waker of the sender panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = oneshot::channel();
+    ///     receiver.close();
+    ///     assert_eq!(sender.send(42), Err(42));
+    /// }
+    /// ```
     pub fn close(&mut self) {
         self.shared.is_closed.set(true);
         if let Some(sender) = self.shared.sender.take() {
@@ -251,6 +386,20 @@ impl<T> Receiver<T> {
     }
 
     /// Returns whether the value was sent and not received yet.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::oneshot;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = oneshot::channel();
+    ///     assert!(receiver.try_recv().is_err() && !receiver.has_value());
+    ///     sender.send(42).unwrap();
+    ///     assert!(receiver.has_value());
+    ///     assert_eq!(receiver.try_recv(), Ok(42));
+    /// }
+    /// ```
     #[must_use]
     pub fn has_value(&self) -> bool {
         let value = self.shared.value.take();

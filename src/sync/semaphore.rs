@@ -51,6 +51,21 @@ pub struct Semaphore {
 
 impl Semaphore {
     /// Creates a semaphore with so many free permits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let connections = Semaphore::new(2);
+    ///     let one = connections.acquire(1).await.unwrap();
+    ///     assert_eq!(connections.available(), 1);
+    ///     drop(one);
+    ///     assert_eq!(connections.available(), 2);
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn new(permits: usize) -> Self {
@@ -60,6 +75,18 @@ impl Semaphore {
     }
 
     /// Names the semaphore in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let uploads = Semaphore::new(4).named("uploads"); // the name in the report of a hang
+    ///     let _permit = uploads.acquire(1).await.unwrap();
+    /// }
+    /// ```
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         self.state.identity().set_name(name);
@@ -151,6 +178,20 @@ impl Semaphore {
     /// # Errors
     ///
     /// If too few are free, a task waits, or the semaphore is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// fn main() {
+    ///     let semaphore = Semaphore::new(1);
+    ///     let permit = semaphore.try_acquire(1).unwrap();
+    ///     assert!(semaphore.try_acquire(1).is_err());
+    ///     drop(permit);
+    ///     assert!(semaphore.try_acquire(1).is_ok());
+    /// }
+    /// ```
     #[track_caller]
     #[doc(alias = "try_acquire_many")]
     pub fn try_acquire(&self, count: usize) -> Result<Permit<'_>, TryAcquireError> {
@@ -165,6 +206,23 @@ impl Semaphore {
     /// # Errors
     ///
     /// As of [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::{spawn, sync::Semaphore};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let slots = Rc::new(Semaphore::new(1));
+    ///     let permit = slots.clone().acquire_owned(1).await.unwrap();
+    ///     assert!(slots.clone().try_acquire_owned(1).is_err());
+    ///     // The task releases it at its end.
+    ///     spawn(async move { drop(permit) }).await.unwrap();
+    ///     assert_eq!(slots.available(), 1);
+    /// }
+    /// ```
     #[track_caller]
     pub fn try_acquire_owned(self: Rc<Self>, count: usize) -> Result<OwnedPermit, TryAcquireError> {
         self.try_take(count, Location::caller())?;
@@ -191,6 +249,19 @@ impl Semaphore {
     /// # Panics
     ///
     /// If the number of permits exceeds `usize::MAX`. If a waker panics: all are woken before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// fn main() {
+    ///     let semaphore = Semaphore::new(1);
+    ///     semaphore.add_permits(3);
+    ///     assert_eq!(semaphore.forget_permits(2), 2);
+    ///     assert_eq!(semaphore.available(), 2);
+    /// }
+    /// ```
     pub fn add_permits(&self, count: usize) {
         let total = self.state.total().checked_add(count);
         self.state
@@ -199,6 +270,19 @@ impl Semaphore {
     }
 
     /// Removes up to `count` free permits. Returns how many.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// fn main() {
+    ///     let semaphore = Semaphore::new(1);
+    ///     semaphore.add_permits(3);
+    ///     assert_eq!(semaphore.forget_permits(2), 2);
+    ///     assert_eq!(semaphore.available(), 2);
+    /// }
+    /// ```
     pub fn forget_permits(&self, count: usize) -> usize {
         let forgotten = self.permits().forget(count);
         self.state.set_total(self.state.total() - forgotten);
@@ -206,6 +290,21 @@ impl Semaphore {
     }
 
     /// Returns how many permits are free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let connections = Semaphore::new(2);
+    ///     let one = connections.acquire(1).await.unwrap();
+    ///     assert_eq!(connections.available(), 1);
+    ///     drop(one);
+    ///     assert_eq!(connections.available(), 2);
+    /// }
+    /// ```
     #[must_use]
     #[doc(alias = "available_permits")]
     pub fn available(&self) -> usize {
@@ -219,11 +318,39 @@ impl Semaphore {
     /// # Panics
     ///
     /// If a waker panics. All are woken before the panic is resumed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let semaphore = Semaphore::new(1);
+    ///     semaphore.close();
+    ///     assert!(semaphore.is_closed());
+    ///     assert!(semaphore.acquire(1).await.is_err());
+    /// }
+    /// ```
     pub fn close(&self) {
         self.permits().close();
     }
 
     /// Returns whether the semaphore was closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::Semaphore;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let semaphore = Semaphore::new(1);
+    ///     semaphore.close();
+    ///     assert!(semaphore.is_closed());
+    ///     assert!(semaphore.acquire(1).await.is_err());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.permits().is_closed()
@@ -240,6 +367,21 @@ impl fmt::Debug for Semaphore {
 }
 
 /// The future of [`Semaphore::acquire`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::Semaphore;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let connections = Semaphore::new(2);
+///     let one = connections.acquire(1).await.unwrap();
+///     assert_eq!(connections.available(), 1);
+///     drop(one);
+///     assert_eq!(connections.available(), 2);
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquire<'a> {
     semaphore: &'a Semaphore,
@@ -247,6 +389,23 @@ pub struct Acquire<'a> {
 }
 
 /// The future of [`Semaphore::acquire_owned`].
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+/// use phaseloop::{spawn, sync::Semaphore};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let slots = Rc::new(Semaphore::new(1));
+///     let permit = slots.clone().acquire_owned(1).await.unwrap();
+///     assert!(slots.clone().try_acquire_owned(1).is_err());
+///     // The task releases it at its end.
+///     spawn(async move { drop(permit) }).await.unwrap();
+///     assert_eq!(slots.available(), 1);
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct AcquireOwned {
     semaphore: Rc<Semaphore>,
@@ -254,6 +413,21 @@ pub struct AcquireOwned {
 }
 
 /// Permits of a [`Semaphore`]. The drop releases them.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::Semaphore;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let connections = Semaphore::new(2);
+///     let one = connections.acquire(1).await.unwrap();
+///     assert_eq!(connections.available(), 1);
+///     drop(one);
+///     assert_eq!(connections.available(), 2);
+/// }
+/// ```
 #[must_use = "permits are released when they are dropped"]
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
@@ -261,6 +435,23 @@ pub struct Permit<'a> {
 }
 
 /// Permits of a [`Semaphore`] that keep it; see [`Semaphore::acquire_owned`].
+///
+/// # Examples
+///
+/// ```
+/// use std::rc::Rc;
+/// use phaseloop::{spawn, sync::Semaphore};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let slots = Rc::new(Semaphore::new(1));
+///     let permit = slots.clone().acquire_owned(1).await.unwrap();
+///     assert!(slots.clone().try_acquire_owned(1).is_err());
+///     // The task releases it at its end.
+///     spawn(async move { drop(permit) }).await.unwrap();
+///     assert_eq!(slots.available(), 1);
+/// }
+/// ```
 #[must_use = "permits are released when they are dropped"]
 pub struct OwnedPermit {
     semaphore: Rc<Semaphore>,
@@ -299,6 +490,23 @@ macro_rules! impl_permits {
 
         impl$(<$lifetime>)? $permit$(<$lifetime>)? {
             /// Returns how many permits these are.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::Semaphore;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let semaphore = Semaphore::new(5);
+            ///     let mut permits = semaphore.acquire(4).await.unwrap();
+            ///     let one = permits.split(1).unwrap();
+            ///     assert_eq!((permits.count(), one.count()), (3, 1));
+            ///     permits.merge(one);
+            ///     permits.forget(); // they are gone for ever
+            ///     assert_eq!(semaphore.available(), 1);
+            /// }
+            /// ```
             #[must_use]
             #[doc(alias = "num_permits")]
             pub fn count(&self) -> usize {
@@ -306,6 +514,23 @@ macro_rules! impl_permits {
             }
 
             /// Removes the permits from the semaphore for ever.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::Semaphore;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let semaphore = Semaphore::new(5);
+            ///     let mut permits = semaphore.acquire(4).await.unwrap();
+            ///     let one = permits.split(1).unwrap();
+            ///     assert_eq!((permits.count(), one.count()), (3, 1));
+            ///     permits.merge(one);
+            ///     permits.forget(); // they are gone for ever
+            ///     assert_eq!(semaphore.available(), 1);
+            /// }
+            /// ```
             pub fn forget(mut self) {
                 let state = &self.semaphore.state;
                 state.set_total(state.total() - self.count);
@@ -313,6 +538,23 @@ macro_rules! impl_permits {
             }
 
             /// Splits `count` permits off, if there are so many.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::Semaphore;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let semaphore = Semaphore::new(5);
+            ///     let mut permits = semaphore.acquire(4).await.unwrap();
+            ///     let one = permits.split(1).unwrap();
+            ///     assert_eq!((permits.count(), one.count()), (3, 1));
+            ///     permits.merge(one);
+            ///     permits.forget(); // they are gone for ever
+            ///     assert_eq!(semaphore.available(), 1);
+            /// }
+            /// ```
             pub fn split(&mut self, count: usize) -> Option<Self> {
                 self.count = self.count.checked_sub(count)?;
                 let semaphore = $keep(&self.semaphore);

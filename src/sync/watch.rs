@@ -46,6 +46,23 @@ use crate::event_loop::current;
 use crate::executor::primitives::{Described, LastUse, Primitive, TaskKey};
 
 /// Creates a value that can be watched. The receiver has seen the first value.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{spawn, sync::watch};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (settings, mut changes) = watch::channel(1);
+///     let reader = spawn(async move {
+///         changes.changed().await.unwrap();
+///         *changes.borrow_and_update()
+///     });
+///     settings.send(2).unwrap();
+///     assert_eq!(reader.await.unwrap(), 2);
+/// }
+/// ```
 #[track_caller]
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let state = State {
@@ -134,6 +151,19 @@ impl Primitive for State {
 ///
 /// While one exists, [`Sender::modify`] panics, and [`Sender::send`] allocates memory for the new
 /// value. So drop it before an `await`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::watch;
+///
+/// fn main() {
+///     let (sender, mut receiver) = watch::channel(1);
+///     sender.send(2).unwrap();
+///     let value = receiver.borrow_and_update();
+///     assert!(*value == 2 && value.has_changed());
+/// }
+/// ```
 pub struct Ref<'a, T> {
     value: Rc<T>,
     has_changed: bool,
@@ -151,6 +181,19 @@ impl<T> Ref<'_, T> {
 
     /// Returns whether the receiver that returned it had not seen the value before. It is `false`
     /// for a sender.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = watch::channel(1);
+    ///     sender.send(2).unwrap();
+    ///     let value = receiver.borrow_and_update();
+    ///     assert!(*value == 2 && value.has_changed());
+    /// }
+    /// ```
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.has_changed

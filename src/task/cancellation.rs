@@ -93,6 +93,24 @@ impl Drop for Node {
 
 impl CancellationToken {
     /// Creates a token without a parent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{spawn, task::CancellationToken};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let token = CancellationToken::new();
+    ///     let worker = spawn({
+    ///         let token = token.clone();
+    ///         async move { token.cancelled().await }
+    ///     });
+    ///     token.cancel();
+    ///     worker.await.unwrap();
+    ///     assert!(token.is_cancelled());
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn new() -> Self {
@@ -103,6 +121,22 @@ impl CancellationToken {
 
     /// Creates a token that is cancelled with this one. The child of a cancelled token is
     /// cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::task::CancellationToken;
+    ///
+    /// fn main() {
+    ///     let server = CancellationToken::new();
+    ///     let connection = server.child_token();
+    ///     let other = server.child_token();
+    ///     connection.cancel(); // this connection only
+    ///     assert!(!other.is_cancelled());
+    ///     server.cancel(); // all of them
+    ///     assert!(other.is_cancelled());
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn child_token(&self) -> Self {
@@ -126,6 +160,24 @@ impl CancellationToken {
     /// # Panics
     ///
     /// If a waker panics. All waiters are woken before the panic is resumed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{spawn, task::CancellationToken};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let token = CancellationToken::new();
+    ///     let worker = spawn({
+    ///         let token = token.clone();
+    ///         async move { token.cancelled().await }
+    ///     });
+    ///     token.cancel();
+    ///     worker.await.unwrap();
+    ///     assert!(token.is_cancelled());
+    /// }
+    /// ```
     #[inline]
     pub fn cancel(&self) {
         let mut left = vec![self.node.clone()];
@@ -148,6 +200,24 @@ impl CancellationToken {
     }
 
     /// Returns whether the token was cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{spawn, task::CancellationToken};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let token = CancellationToken::new();
+    ///     let worker = spawn({
+    ///         let token = token.clone();
+    ///         async move { token.cancelled().await }
+    ///     });
+    ///     token.cancel();
+    ///     worker.await.unwrap();
+    ///     assert!(token.is_cancelled());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.node.is_cancelled.get()
@@ -158,6 +228,24 @@ impl CancellationToken {
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{spawn, task::CancellationToken};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let token = CancellationToken::new();
+    ///     let worker = spawn({
+    ///         let token = token.clone();
+    ///         async move { token.cancelled().await }
+    ///     });
+    ///     token.cancel();
+    ///     worker.await.unwrap();
+    ///     assert!(token.is_cancelled());
+    /// }
+    /// ```
     #[track_caller]
     pub fn cancelled(&self) -> Cancelled {
         self.cancelled_at(Some(Location::caller()))
@@ -178,6 +266,21 @@ impl CancellationToken {
     /// # Cancel safety
     ///
     /// A cancellation drops `future`, as does dropping the returned future.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::task::CancellationToken;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let token = CancellationToken::new();
+    ///     assert_eq!(token.run_until_cancelled(async { 42 }).await, Some(42));
+    ///     token.cancel();
+    ///     assert_eq!(token.run_until_cancelled(pending::<u32>()).await, None);
+    /// }
+    /// ```
     pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut cancelled = self.cancelled_at(None);
@@ -225,6 +328,24 @@ impl fmt::Debug for CancellationToken {
 }
 
 /// The future of [`CancellationToken::cancelled`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{spawn, task::CancellationToken};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let token = CancellationToken::new();
+///     let worker = spawn({
+///         let token = token.clone();
+///         async move { token.cancelled().await }
+///     });
+///     token.cancel();
+///     worker.await.unwrap();
+///     assert!(token.is_cancelled());
+/// }
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Cancelled {
     node: Rc<Node>,
@@ -274,6 +395,19 @@ impl fmt::Debug for Cancelled {
 }
 
 /// Cancels its token on drop; see [`CancellationToken::drop_guard`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::task::CancellationToken;
+///
+/// fn main() {
+///     let token = CancellationToken::new();
+///     let guard = token.clone().drop_guard();
+///     drop(guard); // also by an early return or a panic
+///     assert!(token.is_cancelled());
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping the guard at once cancels the token at once"]
 pub struct DropGuard {

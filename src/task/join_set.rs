@@ -153,6 +153,25 @@ impl<T: 'static> JoinSet<T> {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::task::JoinSet;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mut set = JoinSet::new();
+    ///     for number in [1, 2, 3] {
+    ///         set.spawn(async move { number * 10 });
+    ///     }
+    ///     let mut sum = 0;
+    ///     while let Some(result) = set.join_next().await {
+    ///         sum += result.unwrap();
+    ///     }
+    ///     assert_eq!(sum, 60);
+    /// }
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&mut self, task: F) -> AbortHandle
     where
@@ -263,6 +282,25 @@ impl<T: 'static> JoinSet<T> {
     /// # Cancel safety
     ///
     /// A task leaves the set only together with its output: dropping the future loses nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::task::JoinSet;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mut set = JoinSet::new();
+    ///     for number in [1, 2, 3] {
+    ///         set.spawn(async move { number * 10 });
+    ///     }
+    ///     let mut sum = 0;
+    ///     while let Some(result) = set.join_next().await {
+    ///         sum += result.unwrap();
+    ///     }
+    ///     assert_eq!(sum, 60);
+    /// }
+    /// ```
     pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
         poll_fn(|cx| self.poll_join_next(cx)).await
     }
@@ -460,6 +498,24 @@ impl<T: 'static> JoinSet<T> {
 
     /// Aborts all tasks. They stay in the set, and [`join_next`](Self::join_next) returns them as
     /// cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::task::JoinSet;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let mut set = JoinSet::new();
+    ///     set.spawn(pending::<()>());
+    ///     set.abort_all();
+    ///     assert!(set.join_next().await.unwrap().unwrap_err().is_cancelled());
+    ///     set.spawn(pending());
+    ///     set.shutdown().await; // aborts and waits
+    ///     assert!(set.is_empty());
+    /// }
+    /// ```
     pub fn abort_all(&self) {
         for (_, task) in &self.tasks {
             task.abort();

@@ -112,6 +112,25 @@ impl<'scope, E> Scope<'scope, '_, E> {
     ///
     /// Its first poll comes when the task that awaits the scope is polled next, or at the end of
     /// its current poll.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use phaseloop::task::scope;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let sum = Cell::new(0);
+    ///     scope(async |scope| {
+    ///         let first = scope.spawn(async { sum.set(sum.get() + 1) }); // borrows `sum`
+    ///         scope.spawn(async { sum.set(sum.get() + 2) });
+    ///         first.await.unwrap();
+    ///     })
+    ///     .await;
+    ///     assert_eq!(sum.get(), 3);
+    /// }
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&'scope self, future: F) -> ScopedJoinHandle<F::Output>
     where
@@ -142,6 +161,23 @@ impl<'scope, E> Scope<'scope, '_, E> {
 
     /// Drops all tasks of the scope, and refuses further ones: their handles return an error. The
     /// body goes on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use phaseloop::task::scope;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     scope(async |scope| {
+    ///         let forever = scope.spawn(pending::<()>());
+    ///         scope.cancel();
+    ///         assert!(forever.await.is_err());
+    ///     })
+    ///     .await;
+    /// }
+    /// ```
     pub fn cancel(&self) {
         self.clear();
     }
@@ -228,6 +264,25 @@ pub struct ScopedJoinHandle<T> {
 
 impl<T> ScopedJoinHandle<T> {
     /// Returns whether the task has returned or was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use phaseloop::task::scope;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let sum = Cell::new(0);
+    ///     scope(async |scope| {
+    ///         let first = scope.spawn(async { sum.set(sum.get() + 1) }); // borrows `sum`
+    ///         scope.spawn(async { sum.set(sum.get() + 2) });
+    ///         first.await.unwrap();
+    ///     })
+    ///     .await;
+    ///     assert_eq!(sum.get(), 3);
+    /// }
+    /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.slot.is_over.get()

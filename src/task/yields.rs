@@ -99,6 +99,18 @@ pub fn consume_budget() -> impl Future<Output = ()> {
 }
 
 /// The future of [`yield_now`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::task::{yield_microtask, yield_now};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     yield_microtask().await; // behind the microtasks that are queued
+///     yield_now().await; // after a turn: timers and I/O get their time
+/// }
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct YieldNow {
     /// The line that created the future.
@@ -204,6 +216,18 @@ pub fn yield_microtask() -> YieldMicrotask {
 }
 
 /// The future of [`yield_microtask`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::task::{yield_microtask, yield_now};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     yield_microtask().await; // behind the microtasks that are queued
+///     yield_now().await; // after a turn: timers and I/O get their time
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct YieldMicrotask {

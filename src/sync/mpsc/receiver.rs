@@ -18,6 +18,22 @@ use crate::sync::permits::Lot;
 /// The receiving end of a channel; see [`channel`](super::channel()). It is also a [`Stream`].
 ///
 /// The drop closes the channel, and drops the messages in it.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::mpsc;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = mpsc::channel(8);
+///     sender.send(1).await.unwrap();
+///     drop(sender);
+///     while let Some(message) = receiver.recv().await {
+///         assert_eq!(message, 1);
+///     }
+/// }
+/// ```
 pub struct Receiver<T> {
     shared: Rc<Shared<T>>,
 }
@@ -28,6 +44,20 @@ impl<T> Receiver<T> {
     }
 
     /// Names the channel in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// fn main() {
+    ///     let (sender, receiver) = mpsc::channel::<u32>(8);
+    ///     let receiver = receiver.named("jobs"); // the name in the report of a hang
+    ///     assert_eq!(receiver.sender_count(), 1);
+    ///     drop(sender);
+    ///     assert!(receiver.is_closed());
+    /// }
+    /// ```
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         self.shared.state.identity().set_name(name);
@@ -70,6 +100,20 @@ impl<T> Receiver<T> {
 
     /// Polls for the next message, as [`recv`](Self::recv) does. A wake of the last waker that was
     /// passed in is enough.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, mut receiver) = mpsc::channel(8);
+    ///     sender.send(1).await.unwrap();
+    ///     assert_eq!(poll_fn(|cx| receiver.poll_recv(cx)).await, Some(1));
+    /// }
+    /// ```
     #[inline]
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         self.shared.poll_pop(None, cx)
@@ -80,6 +124,21 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// If there is none, now or for ever.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, mut receiver) = mpsc::channel(8);
+    ///     assert!(receiver.try_recv().is_err() && receiver.is_empty());
+    ///     sender.send(1).await.unwrap();
+    ///     assert_eq!((receiver.len(), receiver.capacity()), (1, Some(7)));
+    ///     assert_eq!(receiver.try_recv(), Ok(1));
+    /// }
+    /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         match self.shared.pop() {
@@ -116,18 +175,62 @@ impl<T> Receiver<T> {
     }
 
     /// Returns whether the channel was [closed](Self::close), or all senders are gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// fn main() {
+    ///     let (sender, receiver) = mpsc::channel::<u32>(8);
+    ///     let receiver = receiver.named("jobs"); // the name in the report of a hang
+    ///     assert_eq!(receiver.sender_count(), 1);
+    ///     drop(sender);
+    ///     assert!(receiver.is_closed());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.state.is_ended()
     }
 
     /// Returns the number of messages in the channel.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, mut receiver) = mpsc::channel(8);
+    ///     assert!(receiver.try_recv().is_err() && receiver.is_empty());
+    ///     sender.send(1).await.unwrap();
+    ///     assert_eq!((receiver.len(), receiver.capacity()), (1, Some(7)));
+    ///     assert_eq!(receiver.try_recv(), Ok(1));
+    /// }
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.state.len()
     }
 
     /// Returns whether no message is in the channel.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, mut receiver) = mpsc::channel(8);
+    ///     assert!(receiver.try_recv().is_err() && receiver.is_empty());
+    ///     sender.send(1).await.unwrap();
+    ///     assert_eq!((receiver.len(), receiver.capacity()), (1, Some(7)));
+    ///     assert_eq!(receiver.try_recv(), Ok(1));
+    /// }
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -135,6 +238,21 @@ impl<T> Receiver<T> {
 
     /// Returns how many messages can be sent without a wait, or `None` for a channel without a
     /// limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, mut receiver) = mpsc::channel(8);
+    ///     assert!(receiver.try_recv().is_err() && receiver.is_empty());
+    ///     sender.send(1).await.unwrap();
+    ///     assert_eq!((receiver.len(), receiver.capacity()), (1, Some(7)));
+    ///     assert_eq!(receiver.try_recv(), Ok(1));
+    /// }
+    /// ```
     #[must_use]
     pub fn capacity(&self) -> Option<usize> {
         let state = &self.shared.state;
@@ -142,6 +260,20 @@ impl<T> Receiver<T> {
     }
 
     /// Returns the number of senders.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// fn main() {
+    ///     let (sender, receiver) = mpsc::channel::<u32>(8);
+    ///     let receiver = receiver.named("jobs"); // the name in the report of a hang
+    ///     assert_eq!(receiver.sender_count(), 1);
+    ///     drop(sender);
+    ///     assert!(receiver.is_closed());
+    /// }
+    /// ```
     #[must_use]
     #[doc(alias = "sender_strong_count")]
     pub fn sender_count(&self) -> usize {
@@ -187,6 +319,22 @@ impl<T> fmt::Debug for Receiver<T> {
 }
 
 /// The future of [`Receiver::recv`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::mpsc;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = mpsc::channel(8);
+///     sender.send(1).await.unwrap();
+///     drop(sender);
+///     while let Some(message) = receiver.recv().await {
+///         assert_eq!(message, 1);
+///     }
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Recv<'a, T> {
     receiver: &'a mut Receiver<T>,

@@ -19,6 +19,26 @@ use crate::sync::wait_queue::Waiting;
 ///
 /// As a [`Sink`] it reserves a place when it is ready, which others cannot take. A sender that is
 /// ready and sends nothing keeps its place until it is dropped, or closed as a sink.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{spawn, sync::mpsc};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = mpsc::channel(1);
+///     let producer = spawn(async move {
+///         for number in 0..3 {
+///             sender.send(number).await.unwrap(); // waits while the channel is full
+///         }
+///     });
+///     while let Some(number) = receiver.recv().await {
+///         println!("{number}");
+///     }
+///     producer.await.unwrap();
+/// }
+/// ```
 pub struct Sender<T> {
     shared: Rc<Shared<T>>,
     sink: SinkState,
@@ -35,6 +55,19 @@ enum SinkState {
 
 /// A sending end of a channel without a limit; see [`unbounded`](super::unbounded()). It is also a
 /// [`Sink`], which is always ready.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::mpsc;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = mpsc::unbounded();
+///     sender.send(1).unwrap(); // from a callback, too: it never waits
+///     assert_eq!(receiver.recv().await, Some(1));
+/// }
+/// ```
 pub struct UnboundedSender<T> {
     shared: Rc<Shared<T>>,
 }
@@ -99,6 +132,19 @@ impl<T> Sender<T> {
     /// # Errors
     ///
     /// Returns the message if the channel is full or closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = mpsc::channel(1);
+    ///     assert_eq!((sender.capacity(), sender.max_capacity()), (1, 1));
+    ///     sender.try_send(1).unwrap();
+    ///     assert!(sender.try_send(2).is_err(), "the channel is full");
+    /// }
+    /// ```
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         if self.shared.state.permits().try_take(1) {
@@ -112,6 +158,19 @@ impl<T> Sender<T> {
     }
 
     /// Returns how many messages can be sent without a wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::mpsc;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = mpsc::channel(1);
+    ///     assert_eq!((sender.capacity(), sender.max_capacity()), (1, 1));
+    ///     sender.try_send(1).unwrap();
+    ///     assert!(sender.try_send(2).is_err(), "the channel is full");
+    /// }
+    /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.state.permits().free()
@@ -153,6 +212,21 @@ macro_rules! impl_sender {
     ($sender:ident, $name:literal) => {
         impl<T> $sender<T> {
             /// Names the channel in reports.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::mpsc;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let (sender, receiver) = mpsc::channel::<u32>(8);
+            ///     let sender = sender.named("jobs"); // the name in the report of a hang
+            ///     drop(receiver);
+            ///     sender.closed().await;
+            ///     assert!(sender.is_closed());
+            /// }
+            /// ```
             #[must_use]
             pub fn named(self, name: &'static str) -> Self {
                 self.shared.state.identity().set_name(name);
@@ -161,6 +235,21 @@ macro_rules! impl_sender {
 
             /// Returns whether nothing can be sent any more: the receiver is gone, or has closed
             /// the channel.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::mpsc;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let (sender, receiver) = mpsc::channel::<u32>(8);
+            ///     let sender = sender.named("jobs"); // the name in the report of a hang
+            ///     drop(receiver);
+            ///     sender.closed().await;
+            ///     assert!(sender.is_closed());
+            /// }
+            /// ```
             #[must_use]
             #[inline]
             pub fn is_closed(&self) -> bool {
@@ -172,6 +261,21 @@ macro_rules! impl_sender {
             /// # Cancel safety
             ///
             /// Dropping the future has no effect.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::mpsc;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let (sender, receiver) = mpsc::channel::<u32>(8);
+            ///     let sender = sender.named("jobs"); // the name in the report of a hang
+            ///     drop(receiver);
+            ///     sender.closed().await;
+            ///     assert!(sender.is_closed());
+            /// }
+            /// ```
             #[track_caller]
             pub fn closed(&self) -> SenderClosed {
                 SenderClosed {
@@ -181,6 +285,22 @@ macro_rules! impl_sender {
             }
 
             /// Returns the number of messages in the channel.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::mpsc;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let (sender, _receiver) = mpsc::channel(8);
+            ///     assert!(sender.is_empty());
+            ///     sender.send(1).await.unwrap();
+            ///     let other = sender.clone();
+            ///     assert!(sender.same_channel(&other));
+            ///     assert_eq!((sender.len(), sender.sender_count()), (1, 2));
+            /// }
+            /// ```
             #[must_use]
             pub fn len(&self) -> usize {
                 self.shared.state.len()
@@ -200,6 +320,22 @@ macro_rules! impl_sender {
             }
 
             /// Returns whether two senders send to one receiver.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use phaseloop::sync::mpsc;
+            ///
+            /// #[phaseloop::main]
+            /// async fn main() {
+            ///     let (sender, _receiver) = mpsc::channel(8);
+            ///     assert!(sender.is_empty());
+            ///     sender.send(1).await.unwrap();
+            ///     let other = sender.clone();
+            ///     assert!(sender.same_channel(&other));
+            ///     assert_eq!((sender.len(), sender.sender_count()), (1, 2));
+            /// }
+            /// ```
             #[must_use]
             pub fn same_channel(&self, other: &Self) -> bool {
                 Rc::ptr_eq(&self.shared, &other.shared)
@@ -328,6 +464,26 @@ impl<T> Sink<T> for UnboundedSender<T> {
 }
 
 /// The future of [`Sender::send`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{spawn, sync::mpsc};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = mpsc::channel(1);
+///     let producer = spawn(async move {
+///         for number in 0..3 {
+///             sender.send(number).await.unwrap(); // waits while the channel is full
+///         }
+///     });
+///     while let Some(number) = receiver.recv().await {
+///         println!("{number}");
+///     }
+///     producer.await.unwrap();
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Sending<'a, T> {
     sender: &'a Sender<T>,
@@ -376,6 +532,21 @@ impl<T> fmt::Debug for Sending<'_, T> {
 }
 
 /// The future of [`Sender::closed`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::mpsc;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, receiver) = mpsc::channel::<u32>(8);
+///     let sender = sender.named("jobs"); // the name in the report of a hang
+///     drop(receiver);
+///     sender.closed().await;
+///     assert!(sender.is_closed());
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct SenderClosed {
     state: Rc<State>,

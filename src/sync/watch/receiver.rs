@@ -14,6 +14,22 @@ use crate::sync::wait_queue::Waiting;
 
 /// Watches a value; see [`channel`](super::channel()). Each clone has its own memory of what it has
 /// seen.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::watch;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = watch::channel("starting");
+///     sender.send("ready").unwrap();
+///     receiver.changed().await.unwrap();
+///     assert_eq!(*receiver.borrow(), "ready");
+///     drop(sender);
+///     assert!(receiver.changed().await.is_err(), "no further value comes");
+/// }
+/// ```
 pub struct Receiver<T> {
     shared: Rc<Shared<T>>,
     /// The version of the value that was seen last.
@@ -26,6 +42,18 @@ impl<T> Receiver<T> {
     }
 
     /// Names the channel in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (_sender, receiver) = watch::channel(1);
+    ///     let receiver = receiver.named("settings"); // the name in the report of a hang
+    ///     assert!(receiver.same_channel(&receiver.clone()));
+    /// }
+    /// ```
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         self.shared.state.identity.set_name(name);
@@ -37,6 +65,21 @@ impl<T> Receiver<T> {
     /// # Panics
     ///
     /// If it is called while the value is [modified](super::Sender::modify).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = watch::channel(1);
+    ///     sender.send(2).unwrap();
+    ///     assert_eq!(*receiver.borrow(), 2);
+    ///     assert_eq!(receiver.has_changed(), Ok(true)); // `borrow` counts nothing as seen
+    ///     assert_eq!(*receiver.borrow_and_update(), 2);
+    ///     assert_eq!(receiver.has_changed(), Ok(false));
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn borrow(&self) -> Ref<'_, T> {
@@ -48,6 +91,21 @@ impl<T> Receiver<T> {
     /// # Panics
     ///
     /// As [`borrow`](Self::borrow).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = watch::channel(1);
+    ///     sender.send(2).unwrap();
+    ///     assert_eq!(*receiver.borrow(), 2);
+    ///     assert_eq!(receiver.has_changed(), Ok(true)); // `borrow` counts nothing as seen
+    ///     assert_eq!(*receiver.borrow_and_update(), 2);
+    ///     assert_eq!(receiver.has_changed(), Ok(false));
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
@@ -73,6 +131,21 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// If there is no sender, and the last value was seen.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, mut receiver) = watch::channel(1);
+    ///     sender.send(2).unwrap();
+    ///     assert_eq!(*receiver.borrow(), 2);
+    ///     assert_eq!(receiver.has_changed(), Ok(true)); // `borrow` counts nothing as seen
+    ///     assert_eq!(*receiver.borrow_and_update(), 2);
+    ///     assert_eq!(receiver.has_changed(), Ok(false));
+    /// }
+    /// ```
     pub fn has_changed(&self) -> Result<bool, Closed> {
         match self.is_behind() {
             false if self.is_ended() => Err(Closed),
@@ -81,11 +154,43 @@ impl<T> Receiver<T> {
     }
 
     /// Counts the value as not seen: the next [`changed`](Self::changed) returns at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (_sender, mut receiver) = watch::channel(1);
+    ///     receiver.mark_changed();
+    ///     receiver.changed().await.unwrap(); // the first value, too
+    ///     receiver.mark_changed();
+    ///     receiver.mark_unchanged();
+    ///     assert_eq!(receiver.has_changed(), Ok(false));
+    /// }
+    /// ```
     pub fn mark_changed(&mut self) {
         self.seen = self.version().wrapping_sub(1);
     }
 
     /// Counts the value as seen.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (_sender, mut receiver) = watch::channel(1);
+    ///     receiver.mark_changed();
+    ///     receiver.changed().await.unwrap(); // the first value, too
+    ///     receiver.mark_changed();
+    ///     receiver.mark_unchanged();
+    ///     assert_eq!(receiver.has_changed(), Ok(false));
+    /// }
+    /// ```
     pub fn mark_unchanged(&mut self) {
         self.seen = self.version();
     }
@@ -100,6 +205,22 @@ impl<T> Receiver<T> {
     /// # Cancel safety
     ///
     /// Dropping the future loses no change.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, mut receiver) = watch::channel("starting");
+    ///     sender.send("ready").unwrap();
+    ///     receiver.changed().await.unwrap();
+    ///     assert_eq!(*receiver.borrow(), "ready");
+    ///     drop(sender);
+    ///     assert!(receiver.changed().await.is_err(), "no further value comes");
+    /// }
+    /// ```
     #[track_caller]
     pub fn changed(&mut self) -> Changed<'_, T> {
         self.changed_at(Location::caller())
@@ -155,6 +276,18 @@ impl<T> Receiver<T> {
     }
 
     /// Returns whether two receivers watch one value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (_sender, receiver) = watch::channel(1);
+    ///     let receiver = receiver.named("settings"); // the name in the report of a hang
+    ///     assert!(receiver.same_channel(&receiver.clone()));
+    /// }
+    /// ```
     #[must_use]
     pub fn same_channel(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.shared, &other.shared)
@@ -208,6 +341,22 @@ impl<T> fmt::Debug for Receiver<T> {
 }
 
 /// The future of [`Receiver::changed`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::watch;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = watch::channel("starting");
+///     sender.send("ready").unwrap();
+///     receiver.changed().await.unwrap();
+///     assert_eq!(*receiver.borrow(), "ready");
+///     drop(sender);
+///     assert!(receiver.changed().await.is_err(), "no further value comes");
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Changed<'a, T> {
     receiver: &'a mut Receiver<T>,

@@ -14,6 +14,20 @@ use crate::sync::wait_queue::Waiting;
 /// Changes a value that receivers watch; see [`channel`](super::channel()).
 ///
 /// Receivers end when the last sender is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::watch;
+///
+/// fn main() {
+///     let (sender, receiver) = watch::channel(1);
+///     sender.send(2).unwrap();
+///     assert_eq!(*receiver.borrow(), 2);
+///     drop(receiver);
+///     assert!(sender.send(3).is_err(), "nothing watches the value");
+/// }
+/// ```
 pub struct Sender<T> {
     shared: Rc<Shared<T>>,
 }
@@ -24,6 +38,20 @@ impl<T> Sender<T> {
     }
 
     /// Names the channel in reports.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = watch::channel(1);
+    ///     let sender = sender.named("settings"); // the name in the report of a hang
+    ///     let late = sender.subscribe();
+    ///     assert_eq!(*late.borrow(), *sender.borrow());
+    ///     assert!(sender.same_channel(&sender.clone()));
+    /// }
+    /// ```
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         self.shared.state.identity.set_name(name);
@@ -40,6 +68,20 @@ impl<T> Sender<T> {
     /// # Panics
     ///
     /// If it is called inside [`modify`](Self::modify). If a waker panics: all are woken before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, receiver) = watch::channel(1);
+    ///     sender.send(2).unwrap();
+    ///     assert_eq!(*receiver.borrow(), 2);
+    ///     drop(receiver);
+    ///     assert!(sender.send(3).is_err(), "nothing watches the value");
+    /// }
+    /// ```
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.is_closed() {
             return Err(SendError(value));
@@ -57,6 +99,18 @@ impl<T> Sender<T> {
     /// # Panics
     ///
     /// As [`send`](Self::send).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, _) = watch::channel(1); // without a receiver
+    ///     sender.send_replace(2);
+    ///     assert_eq!(*sender.borrow(), 2);
+    /// }
+    /// ```
     pub fn send_replace(&self, value: T) -> Option<T> {
         let before = self.replace(value);
         self.shared.notify();
@@ -119,6 +173,22 @@ impl<T> Sender<T> {
     /// # Panics
     ///
     /// As [`modify`](Self::modify).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, receiver) = watch::channel(vec![1]);
+    ///     let added = sender.send_if_modified(|list| {
+    ///         let is_new = !list.contains(&2);
+    ///         list.push(2);
+    ///         is_new // wakes those that wait
+    ///     });
+    ///     assert!(added && receiver.borrow().len() == 2);
+    /// }
+    /// ```
     #[track_caller]
     pub fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
         let value = self.shared.value.take();
@@ -141,6 +211,20 @@ impl<T> Sender<T> {
     /// # Panics
     ///
     /// If it is called inside [`modify`](Self::modify).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = watch::channel(1);
+    ///     let sender = sender.named("settings"); // the name in the report of a hang
+    ///     let late = sender.subscribe();
+    ///     assert_eq!(*late.borrow(), *sender.borrow());
+    ///     assert!(sender.same_channel(&sender.clone()));
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn borrow(&self) -> Ref<'_, T> {
@@ -148,6 +232,20 @@ impl<T> Sender<T> {
     }
 
     /// Creates a receiver, which has seen the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = watch::channel(1);
+    ///     let sender = sender.named("settings"); // the name in the report of a hang
+    ///     let late = sender.subscribe();
+    ///     assert_eq!(*late.borrow(), *sender.borrow());
+    ///     assert!(sender.same_channel(&sender.clone()));
+    /// }
+    /// ```
     #[must_use]
     pub fn subscribe(&self) -> Receiver<T> {
         let receivers = &self.shared.state.receivers;
@@ -156,6 +254,21 @@ impl<T> Sender<T> {
     }
 
     /// Returns whether there is no receiver.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = watch::channel(1);
+    ///     assert_eq!((sender.sender_count(), sender.receiver_count()), (1, 1));
+    ///     drop(receiver);
+    ///     sender.closed().await;
+    ///     assert!(sender.is_closed());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.receiver_count() == 0
@@ -166,6 +279,21 @@ impl<T> Sender<T> {
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = watch::channel(1);
+    ///     assert_eq!((sender.sender_count(), sender.receiver_count()), (1, 1));
+    ///     drop(receiver);
+    ///     sender.closed().await;
+    ///     assert!(sender.is_closed());
+    /// }
+    /// ```
     #[track_caller]
     pub fn closed(&self) -> SenderClosed {
         SenderClosed {
@@ -175,18 +303,62 @@ impl<T> Sender<T> {
     }
 
     /// Returns the number of receivers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = watch::channel(1);
+    ///     assert_eq!((sender.sender_count(), sender.receiver_count()), (1, 1));
+    ///     drop(receiver);
+    ///     sender.closed().await;
+    ///     assert!(sender.is_closed());
+    /// }
+    /// ```
     #[must_use]
     pub fn receiver_count(&self) -> usize {
         self.shared.state.receivers.get()
     }
 
     /// Returns the number of senders.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let (sender, receiver) = watch::channel(1);
+    ///     assert_eq!((sender.sender_count(), sender.receiver_count()), (1, 1));
+    ///     drop(receiver);
+    ///     sender.closed().await;
+    ///     assert!(sender.is_closed());
+    /// }
+    /// ```
     #[must_use]
     pub fn sender_count(&self) -> usize {
         self.shared.state.senders.get()
     }
 
     /// Returns whether two senders change one value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::sync::watch;
+    ///
+    /// fn main() {
+    ///     let (sender, _receiver) = watch::channel(1);
+    ///     let sender = sender.named("settings"); // the name in the report of a hang
+    ///     let late = sender.subscribe();
+    ///     assert_eq!(*late.borrow(), *sender.borrow());
+    ///     assert!(sender.same_channel(&sender.clone()));
+    /// }
+    /// ```
     #[must_use]
     pub fn same_channel(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.shared, &other.shared)
@@ -240,6 +412,21 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 /// The future of [`Sender::closed`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::sync::watch;
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, receiver) = watch::channel(1);
+///     assert_eq!((sender.sender_count(), sender.receiver_count()), (1, 1));
+///     drop(receiver);
+///     sender.closed().await;
+///     assert!(sender.is_closed());
+/// }
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct SenderClosed {
     state: Rc<State>,
