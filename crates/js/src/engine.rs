@@ -317,6 +317,26 @@ impl<'js> Scope<'js> {
         }))
     }
 
+    /// Runs the byte code of a script.
+    pub(crate) fn run_code(&self, code: &'static [u8]) -> Res<'js> {
+        let ctx = self.ctx.as_raw().as_ptr();
+        let flags = qjs::JS_READ_OBJ_BYTECODE as i32;
+        // SAFETY: the context is alive. The build script has written the code with the engine of this
+        // version. The second call takes the script, which may be an exception.
+        let value = unsafe {
+            let script = qjs::JS_ReadObject(ctx, code.as_ptr(), code.len() as _, flags);
+            let value = match qjs::JS_IsException(script) {
+                true => script,
+                false => qjs::JS_EvalFunction(ctx, script),
+            };
+            Value::from_raw(self.ctx.clone(), value)
+        };
+        match value.is_exception() {
+            true => Err(Fault),
+            false => Ok(Val(value)),
+        }
+    }
+
     /// Evaluates a script whose first line has the number `line`. Its functions are sloppy, unless
     /// they ask for strict mode.
     pub(crate) fn eval(&self, name: &str, source: &str, line: i32) -> Res<'js> {

@@ -19,22 +19,8 @@ const TABLES: [&[(&str, Native)]; 6] = [
     timers::TABLE,
 ];
 
-/// The files of the prelude, by module.
-const BUILTINS: &[(&str, &str)] = &[
-    ("events", include_str!("prelude/events.js")),
-    ("fs", include_str!("prelude/fs.js")),
-    ("event_target", include_str!("prelude/event_target.js")),
-    ("modules", include_str!("prelude/modules.js")),
-    ("os", include_str!("prelude/os.js")),
-    ("path", include_str!("prelude/path.js")),
-    ("process", include_str!("prelude/process.js")),
-    ("timers", include_str!("prelude/timers.js")),
-    (
-        "timers/promises",
-        include_str!("prelude/timers_promises.js"),
-    ),
-    ("util", include_str!("prelude/util.js")),
-];
+/// The byte code of the prelude's files, by their names; the build script makes it.
+const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
 const PUBLIC: [&str; 7] = [
@@ -72,7 +58,7 @@ pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
     for (key, text) in [("platform", platform), ("arch", arch), ("version", version)] {
         natives.set(key, &scope.string(text)?)?;
     }
-    let base = scope.eval("phaseloop:base", include_str!("prelude/base.js"), 1)?;
+    let base = part(scope, "base")?;
     base.call(&scope.undefined(), &[natives, internal.clone()])?;
     let held = scope.hold(&internal);
     let _ = scope.inner.data.internal.set(held);
@@ -82,12 +68,17 @@ pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
     Ok(())
 }
 
-fn builtin<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let name = text(scope, args, 0)?;
-    match BUILTINS.iter().find(|(known, _)| *known == name) {
-        Some((_, source)) => scope.eval(&format!("phaseloop:{name}"), source, 1),
+/// Runs a file of the prelude, if there is one with this name.
+fn part<'js>(scope: &Scope<'js>, name: &str) -> Res<'js> {
+    match PRELUDE.iter().find(|(known, _)| *known == name) {
+        Some((_, code)) => scope.run_code(code),
         None => Ok(scope.undefined()),
     }
+}
+
+/// Runs the file of a module: `timers_promises.js` is that of `timers/promises`.
+fn builtin<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    part(scope, &text(scope, args, 0)?.replace('/', "_"))
 }
 
 fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
