@@ -8,16 +8,19 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::sys;
-use crate::sys::clock::Stopwatch;
+use crate::sys::clock::Counter;
 
 /// A deadline that is never reached.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 pub(crate) struct Clock {
-    /// When the loop was created. It is read before the stopwatch starts, so that an [`Instant`]
-    /// maps to a time that is a few nanoseconds late and never early.
+    /// When the loop was created. It is read before the counter, so that an [`Instant`] maps to a
+    /// time that is a few nanoseconds late and never early.
     start: Instant,
-    stopwatch: Stopwatch,
+    counter: Counter,
+    /// The value of the counter at time zero. Differences wrap, since the clock may be ahead of the
+    /// counter after a pause.
+    zero: Cell<u64>,
     /// The value of `now` until the next `update`.
     // Rule R44.
     cached: Cell<u64>,
@@ -33,9 +36,11 @@ pub(crate) struct Clock {
 impl Clock {
     /// Creates a clock. `start` is that of another loop on the same time, and now by default.
     pub(crate) fn new(paused: bool, start: Option<Instant>) -> Self {
+        let counter = Counter::new();
         Self {
             start: start.unwrap_or_else(sys::clock::monotonic),
-            stopwatch: Stopwatch::new(),
+            zero: Cell::new(counter.nanoseconds()),
+            counter,
             cached: Cell::new(0),
             is_behind: Cell::new(false),
             paused: Cell::new(paused.then_some(0)),
@@ -81,7 +86,7 @@ impl Clock {
     pub(crate) fn read(&self) -> u64 {
         match self.paused.get() {
             Some(now) => now,
-            None => self.stopwatch.elapsed(),
+            None => self.counter.nanoseconds().wrapping_sub(self.zero.get()),
         }
     }
 
@@ -118,7 +123,7 @@ impl Clock {
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn resume(&self) {
         if let Some(now) = self.paused.take() {
-            self.stopwatch.set(now);
+            self.zero.set(self.counter.nanoseconds().wrapping_sub(now));
         }
     }
 

@@ -10,8 +10,8 @@
 //! a run in mode `Default` makes one pass over the timers before its first turn, so that the order
 //! a program sees has not changed. A phase runs in the file of its structure: `run_timers` in
 //! `phases/timers.rs`, `run_closing` in `phases/closing.rs`, idle, prepare and check (`run_hooks`)
-//! in `phases/hooks.rs`, `run_poll` in `io/poll_phase.rs`. It hands each callback to `dispatch.rs`,
-//! which runs it and then asks the executor to drain the lanes. What users hold of a loop is a
+//! in `phases/hooks.rs`, `run_poll` in `io/poll_phase.rs`. It hands each callback to
+//! [`Core::dispatch`], which runs it and then asks the executor to drain the lanes. What users hold of a loop is a
 //! layer above (`src/runtime.rs`). The state of a loop has four parts; `core.rs` lists them.
 //!
 //! A new phase needs a variant of [`Phase`] with its name (`phase_order.rs`), a structure in
@@ -26,7 +26,7 @@
 //!   runs waits for the next pass.
 //! - **Callback**: a piece of user code that a phase runs: a closure, or the wake and poll of a
 //!   task that waited for the phase.
-//! - **Dispatch**: to run one callback and then drain the lanes (`dispatch.rs`).
+//! - **Dispatch**: to run one callback and then drain the lanes ([`Core::dispatch`]).
 //! - **Lane**: a queue that belongs to no phase. There are two: ticks and microtasks.
 //! - **Tick**: a closure of the first lane ([`next_tick`](crate::next_tick)).
 //! - **Microtask**: an entry of the second lane: a woken task, or a closure
@@ -76,8 +76,8 @@
 //! - **Way to wait**: what waits in the poll phase: the kernel, a paused clock, another runtime, or
 //!   a test that shuffles orders (`wait.rs`).
 //! - **Wait hook**: another runtime that waits in place of the poller (`wait.rs`).
-//! - **Busy period**: the time between two looks at the events of the kernel (`metrics.rs`).
-//! - **Pace**: how long the loop was active and idle, for other threads (`executor/pace.rs`).
+//! - **Busy period**: the time between two looks at the events of the kernel (`executor/counters.rs`).
+//! - **Pace**: how long the loop was active and idle, for other threads (`executor/counters.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).
 //! - **Observer**: what a loop reports to: recorder, watchdog, log, one of the user
@@ -103,27 +103,27 @@
 
 pub(crate) mod core;
 pub(crate) mod current;
-pub(crate) mod dispatch;
 pub(crate) mod extension;
 mod host;
 pub(crate) mod io;
 pub(crate) mod ledger;
 #[cfg(feature = "cluster")]
 pub(crate) mod load;
-mod metrics;
 pub(crate) mod phases;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
 pub(crate) mod wait;
-mod watched;
+pub(crate) mod watched;
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use self::core::Core;
+use self::watched::once;
 use crate::clock::nanoseconds;
+use crate::executor::Drain;
 use crate::phase_order::Phase;
-use crate::probe::Mode;
+use crate::probe::{Mode, Origin};
 use crate::raw::bound::Bound;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
@@ -284,7 +284,9 @@ impl Core {
     // instructions of a turn.
     #[inline(always)]
     fn turn<const WATCHED: bool>(&self, mode: RunMode, until: Option<u64>) -> std::io::Result<()> {
-        self.run_lanes();
+        if !self.executor.lanes.is_idle() {
+            self.run_lanes();
+        }
         // Most turns have nothing to do before the wait.
         let before_poll = self.phases.load(Phase::Pending)
             | self.phases.load(Phase::Idle)
@@ -387,12 +389,79 @@ impl Core {
             }
             return false;
         }
-        self.run_lanes();
+        if !self.executor.lanes.is_idle() {
+            self.run_lanes();
+        }
         self.executor.clock.update();
         let runs = self.is_alive() && !self.stop.get();
         // The first turn runs what the panic left.
         self.was_interrupted
             .set(self.was_interrupted.get() && !runs);
         runs
+    }
+}
+
+/// Callbacks, and the drain after each.
+///
+/// Each callback of a phase runs through [`Core::dispatch`]. The executor takes the entries out of
+/// the lanes and polls the tasks (`executor.rs`); only the functions here ask it to. Two callers
+/// order callback and drain themselves, by calling `drain`: contained panics (`uncaught.rs`), and
+/// the layer for Node, whose shared timer runs many user timers in one callback of the loop and
+/// drains between them.
+impl Core {
+    /// Runs one callback of a phase, then drains the lanes. `origin` names where the callback comes
+    /// from; only a watched loop asks.
+    ///
+    /// A panic of user code propagates through here. The rest of the lanes and of the phase stays
+    /// queued and runs with the next run of the loop.
+    // Rule N9. Inlined, so that no call lies between an event, the wake and the poll, and the
+    // closures stay in registers.
+    #[inline(always)]
+    fn dispatch(&self, phase: Phase, origin: impl FnOnce() -> Origin, callback: impl FnOnce()) {
+        if self.executor.probe.has(Mode::DISPATCH) {
+            return self.dispatch_watched(phase, origin(), &mut once(callback));
+        }
+        self.counters.count_callback(phase);
+        callback();
+        if !self.executor.lanes.is_idle() {
+            // Usually one task was woken. It is polled without the loops over the lanes.
+            let drain = self.executor.poll_front();
+            if !self.executor.lanes.is_idle() {
+                self.drain_some(drain);
+            }
+        }
+    }
+
+    /// Drains what was queued outside of a callback: before the run, or beyond the budget of a
+    /// drain. What a contained panic left in the lanes waits for the next callback.
+    // Not inlined: few turns begin with work in the lanes.
+    #[inline(never)]
+    fn run_lanes(&self) {
+        self.executor.clock.catch_up();
+        if !self.is_interrupted() {
+            self.contain(|| self.drain());
+        }
+    }
+
+    /// Drains the lanes: all ticks, then all microtasks, until both are empty or the lane budget is
+    /// used up.
+    ///
+    /// A panic of a tick propagates. A panic of a microtask propagates unless panics are contained.
+    // Rule N1.
+    #[inline]
+    pub(crate) fn drain(&self) {
+        if !self.executor.lanes.is_idle() {
+            self.drain_some(Drain::default());
+        }
+    }
+
+    // Not inlined, so that the check for empty lanes, which is, stays small in its callers.
+    #[inline(never)]
+    fn drain_some(&self, mut drain: Drain) {
+        if self.executor.probe.has(Mode::CONTAINED) {
+            self.drain_contained(drain);
+        } else {
+            self.executor.drain_lanes(&mut drain);
+        }
     }
 }

@@ -12,10 +12,11 @@
 //! A woken task is in the microtask lane once, however often it is woken, and is polled once.
 //!
 //! The functions here take entries out of the lanes and run them. They do not decide when: the
-//! loop drains the lanes after each callback (`event_loop/dispatch.rs`).
+//! loop drains the lanes after each callback (`event_loop.rs`).
 
 pub(crate) mod budget;
 mod contexts;
+pub(crate) mod counters;
 mod ends;
 #[cfg(feature = "test-util")]
 pub(crate) mod foreign_senders;
@@ -26,7 +27,6 @@ pub(crate) mod lanes;
 mod main_future;
 pub(crate) mod message;
 pub(crate) mod notes;
-pub(crate) mod pace;
 pub(crate) mod primitives;
 pub(crate) mod registry;
 mod self_wakes;
@@ -64,7 +64,7 @@ const MAIN_FUTURE: u32 = u32::MAX - 1;
 pub(crate) struct Executor {
     /// What a task on another thread needs of its loop.
     pub(crate) shared: Arc<Shared>,
-    lanes: Lanes<Runnable>,
+    pub(crate) lanes: Lanes<Runnable>,
     tasks: Rc<Registry>,
     main_future: ScopedCall,
     /// The site and the waker of the main future, while there is one.
@@ -165,22 +165,6 @@ impl Executor {
 
 /// The lanes.
 impl Executor {
-    #[inline]
-    pub(crate) fn are_lanes_empty(&self) -> bool {
-        self.lanes.is_empty()
-    }
-
-    /// Returns whether the lanes are known to be empty, which is the case after a drain to the end
-    /// until something is queued.
-    #[inline]
-    pub(crate) fn are_lanes_idle(&self) -> bool {
-        self.lanes.is_idle()
-    }
-
-    pub(crate) fn has_microtasks(&self) -> bool {
-        self.lanes.has_microtasks()
-    }
-
     /// Queues a closure in a lane.
     #[inline]
     pub(crate) fn push_call(&self, lane: Lane, call: Call) {
@@ -188,11 +172,6 @@ impl Executor {
             Lane::Ticks => self.lanes.push_tick(call),
             Lane::Microtasks => self.lanes.push_call(call),
         }
-    }
-
-    /// Returns the number of microtasks that were queued so far.
-    pub(crate) fn microtasks_queued(&self) -> usize {
-        self.lanes.queued()
     }
 
     /// Calls `wake`, and runs the one microtask that it has queued at once, inside of the caller.
@@ -204,12 +183,6 @@ impl Executor {
             Some(Microtask::Call(call)) => call.call(),
             None => {}
         }
-    }
-
-    /// Queues a woken task as a microtask.
-    #[inline]
-    pub(crate) fn push_task(&self, runnable: Runnable) {
-        self.lanes.push_task(runnable);
     }
 
     /// Queues a woken task, or returns it if the lane must grow first.
@@ -233,7 +206,7 @@ impl Executor {
         };
         self.run_task(runnable);
         self.polled.set(NO_TASK);
-        self.lanes.end_drain();
+        self.lanes.end_front();
         Drain {
             in_microtasks: true,
             ran: 1,

@@ -7,7 +7,6 @@
 //! | [`current`] | a thread-local reference to a value on the stack of an outer caller |
 //! | [`exclusive`] | a value that one guard at a time reaches, for a lock |
 //! | [`handover`] | work on its way to another thread, and its output on the way back |
-//! | [`held_slots`] | a table whose values stay in memory while it is held |
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
 //! | [`ring`] | a queue for one thread, used through shared references |
 //! | [`scope`] | futures that borrow from the scope that polls and drops them |
@@ -26,7 +25,6 @@ pub(crate) mod call;
 pub(crate) mod current;
 pub(crate) mod exclusive;
 pub(crate) mod handover;
-pub(crate) mod held_slots;
 pub(crate) mod nesting;
 pub(crate) mod ring;
 pub(crate) mod scope;

@@ -515,7 +515,7 @@ impl WaitHook for Island {
     }
 
     fn after_sleep(&self, core: &Core) {
-        if !core.executor.are_lanes_empty() {
+        if !core.executor.lanes.is_empty() {
             self.readiness.end_wait();
         }
         let has_guard_fired = || {

@@ -20,9 +20,14 @@ impl WakerSlot {
         is_same
     }
 
-    /// Puts a waker back that was woken, unless the slot has another one by now.
-    #[inline]
-    pub(crate) fn put_back(&self, waker: Waker) {
+    /// Wakes the waker. It stays in the slot, unless the wake has put another one there.
+    // It is not in the slot meanwhile, since a wake may run user code, which may use the slot.
+    #[inline(always)]
+    pub(crate) fn wake(&self) {
+        let Some(waker) = self.0.take() else {
+            return;
+        };
+        waker.wake_by_ref();
         let newer = self.0.take();
         match newer {
             None => self.0.set(Some(waker)),

@@ -372,7 +372,7 @@ fn schedule_cold(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
     let refused = with_loop_of(&shared, |core| match core {
         Some(core) => {
-            core.executor.push_task(runnable);
+            core.executor.lanes.push_task(runnable);
             Ok(())
         }
         None => shared.push(Message::Wake(runnable)),

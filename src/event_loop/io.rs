@@ -4,7 +4,7 @@
 //! ```text
 //!   poll_phase.rs   waits, then runs
 //!     messages.rs     what other threads have sent, then async handles (asyncs.rs)
-//!     events.rs       the events: sources (sources.rs, waiters.rs) and poll handles
+//!     run_events      the events: sources (sources.rs, waiters.rs) and poll handles
 //!     deferred.rs     sources whose task had used up its budget
 //!     after_io.rs     file changes, signals, exits
 //! ```
@@ -19,7 +19,6 @@ mod batch;
 pub(crate) mod children;
 pub(crate) mod connects;
 mod deferred;
-mod events;
 mod late;
 mod messages;
 pub(crate) mod poll_handles;

@@ -159,7 +159,7 @@ impl Core {
 
     /// Returns whether the loop is alive for a reason that no [`Keeper`](crate::Keeper) counts.
     pub(crate) fn has_unlisted(&self) -> bool {
-        !self.executor.are_lanes_empty() || self.io.has_messages() || self.was_interrupted.get()
+        !self.executor.lanes.is_empty() || self.io.has_messages() || self.was_interrupted.get()
     }
 }
 

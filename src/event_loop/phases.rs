@@ -1,6 +1,6 @@
 //! What waits for the phases: queues, hooks, timers and closes, one structure in each file, and the
 //! passes over them (`run_timers`, `run_closing`, `run_hooks`, `run_queue`). A structure returns
-//! one entry at a time and runs no user code; the pass hands the entry to `dispatch.rs`.
+//! one entry at a time and runs no user code; the pass hands the entry to `Core::dispatch`.
 //!
 //! What waits for events of the kernel is in `io.rs`.
 

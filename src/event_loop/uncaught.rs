@@ -140,7 +140,7 @@ impl Core {
                     let origin = Origin::new(Keeper::Queued, site);
                     let body = Body::Callback(phase);
                     self.executor.watching(body, origin, || entry.run());
-                    if !self.executor.are_lanes_empty() {
+                    if !self.executor.lanes.is_empty() {
                         // The drain after the last entry counts as the end of the pass: its panic
                         // causes no other pass.
                         panic_goes_on.set(!queue.is_pass_over());

@@ -273,7 +273,7 @@ impl Core {
     /// loop, the wait was a callback. Returns the number of callbacks.
     #[cold]
     pub(crate) fn run_wakes_of_hook(&self) -> usize {
-        let has_wakes = self.waits.hook().is_some() && !self.executor.are_lanes_empty();
+        let has_wakes = self.waits.hook().is_some() && !self.executor.lanes.is_empty();
         if has_wakes {
             self.dispatch(Phase::Poll, || Origin::new(Keeper::Runtime, None), || {});
         }

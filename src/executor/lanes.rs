@@ -39,6 +39,8 @@ enum Content {
     Nothing,
     /// The front, and nothing else.
     Front,
+    /// Nothing: the front was taken and is being polled. What is queued now goes into the rings.
+    Polled,
     /// Whatever the rings hold. If they hold something, there may be a front, too.
     Any,
 }
@@ -100,28 +102,37 @@ impl<R> Lanes<R> {
             self.content.set(Content::Front);
             return Ok(());
         }
-        let pushed = self.microtasks.try_push(Some(task));
-        pushed.map_err(|task| task.expect("what was pushed comes back"))
+        self.try_push_again(task)
     }
 
     /// Queues a task that has woken itself, or returns it if the lane must grow first. It does not
     /// become the front: a drain is in progress, and looks at the rings.
     #[inline]
     pub(crate) fn try_push_again(&self, task: R) -> Result<(), R> {
-        // Not tested, as this is shorter: nested in its spawner, a task is polled without a drain.
         self.content.set(Content::Any);
         let pushed = self.microtasks.try_push(Some(task));
         pushed.map_err(|task| task.expect("what was pushed comes back"))
     }
 
-    /// Begins a drain and takes the front, if it is the only entry of both lanes.
+    /// Takes the front, to be polled, if it is the only entry of both lanes.
     #[inline(always)]
     pub(crate) fn pop_front(&self) -> Option<R> {
         if !matches!(self.content.get(), Content::Front) {
             return None;
         }
-        self.content.set(Content::Any);
+        self.content.set(Content::Polled);
         self.front.take()
+    }
+
+    /// Ends the poll of the front. If it has queued nothing, the next woken task becomes the front.
+    // The rings are not looked at: what is queued changes the content.
+    #[inline(always)]
+    pub(crate) fn end_front(&self) {
+        if matches!(self.content.get(), Content::Polled) {
+            self.content.set(Content::Nothing);
+        } else {
+            self.end_drain();
+        }
     }
 
     /// Queues a task before all other microtasks.
@@ -143,7 +154,7 @@ impl<R> Lanes<R> {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         match self.content.get() {
-            Content::Nothing => true,
+            Content::Nothing | Content::Polled => true,
             Content::Front => false,
             // The bitwise or avoids a branch.
             Content::Any => self.microtasks.rest() | self.ticks.rest() == 0,
@@ -353,16 +364,31 @@ mod tests {
         assert!(!lanes.is_idle() && !lanes.is_empty());
         assert_eq!(lanes.pop_front(), Some("a"));
         assert!(lanes.is_empty() && !lanes.is_idle(), "it is being polled");
-        assert!(lanes.end_drain() && lanes.is_idle());
+        lanes.end_front();
+        assert!(lanes.is_idle());
 
         wake("b");
         assert_eq!(lanes.pop_front(), Some("b"));
         wake("c");
-        assert!(!lanes.end_drain(), "the poll has queued another one");
+        lanes.end_front();
+        assert!(!lanes.is_idle(), "the poll has queued another one");
         assert_eq!(lanes.pop_front(), None);
         lanes.begin_drain();
         assert_eq!(microtasks(&lanes), ["c"]);
         assert!(lanes.end_drain() && lanes.is_idle());
+    }
+
+    #[test]
+    fn a_drain_inside_the_poll_of_the_front_leaves_nothing_behind() {
+        let lanes = Lanes::new();
+        assert!(lanes.try_push_task("a").is_ok());
+        assert_eq!(lanes.pop_front(), Some("a"));
+        assert!(lanes.try_push_task("b").is_ok());
+        assert!(!lanes.is_empty());
+        lanes.begin_drain();
+        assert_eq!(microtasks(&lanes), ["b"]);
+        lanes.end_front();
+        assert!(lanes.is_idle());
     }
 
     #[test]

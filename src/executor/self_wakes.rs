@@ -118,7 +118,7 @@ impl Executor {
         if let Some(late) = self.self_wakes.late.get() {
             while let Some(runnable) = late.pop() {
                 if let Err(runnable) = self.try_push_task(runnable) {
-                    self.push_task(runnable);
+                    self.lanes.push_task(runnable);
                 }
             }
             late.shrink(LARGE);

@@ -6,10 +6,10 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::counters::Pace;
 use super::inbox::{Inbox, Notify};
 use super::join::panic_message;
 use super::message::Message;
-use super::pace::Pace;
 use super::registry::Registry;
 use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;

@@ -9,10 +9,10 @@ use std::rc::{Rc, Weak};
 use crate::event_loop::RunMode;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
-use crate::event_loop::dispatch::once;
 use crate::event_loop::extension::Extension;
 use crate::event_loop::phases::queue::Entry;
 use crate::event_loop::uncaught::PanicHandler;
+use crate::event_loop::watched::once;
 use crate::executor::join::JoinHandle;
 use crate::executor::lanes::Lane;
 use crate::executor::notes::NamedWaits;
@@ -264,7 +264,7 @@ impl Loop {
 
     /// Returns the number of microtasks that were queued so far. Only its changes mean something.
     pub fn microtasks_queued(&self) -> usize {
-        self.0.executor.microtasks_queued()
+        self.0.executor.lanes.queued()
     }
 
     /// Calls `wake`, and runs the one microtask that it has queued at once, inside of the caller.
@@ -285,12 +285,12 @@ impl Loop {
 
     /// Returns whether a microtask is queued.
     pub fn has_microtasks(&self) -> bool {
-        self.0.executor.has_microtasks()
+        self.0.executor.lanes.has_microtasks()
     }
 
     /// Returns whether neither a tick nor a microtask is queued.
     pub fn are_lanes_empty(&self) -> bool {
-        self.0.executor.are_lanes_empty()
+        self.0.executor.lanes.is_empty()
     }
 
     /// Drops the ticks and the microtasks that are no tasks.

@@ -1,6 +1,7 @@
 //! The threads of the pool.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::queue::{Queue, Queued};
@@ -111,7 +112,7 @@ impl Workers {
         fork::count_forks();
         Arc::new(Self {
             builder,
-            generation: fork::generation(),
+            generation: fork::GENERATION.load(Ordering::Relaxed),
             successor: OnceLock::new(),
             shared: Arc::new(Shared {
                 clock: Counter::new(),
@@ -132,7 +133,7 @@ impl Workers {
 
     /// The pool in this process.
     fn here(&self) -> &Self {
-        if self.generation == fork::generation() {
+        if self.generation == fork::GENERATION.load(Ordering::Relaxed) {
             return self;
         }
         let successor = self
@@ -229,7 +230,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        if self.generation != fork::generation() {
+        if self.generation != fork::GENERATION.load(Ordering::Relaxed) {
             // No thread is left to notify, and one may have held the lock.
             return;
         }

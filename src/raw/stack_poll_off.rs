@@ -8,12 +8,6 @@ pub(crate) fn is_asked() -> bool {
     false
 }
 
-/// Returns `false`.
-#[inline]
-pub(crate) fn holds_back(_is_ready: bool) -> bool {
-    false
-}
-
 /// Calls `poll`.
 #[inline]
 pub(crate) fn poll_with<R>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> R) -> R {

@@ -69,10 +69,7 @@ impl OneWaiter {
     #[inline(always)]
     pub(super) fn wake(&self) {
         if self.is_waiting.replace(false) {
-            if let Some(waker) = self.slot.take() {
-                waker.wake_by_ref();
-                self.slot.put_back(waker);
-            }
+            self.slot.wake();
         }
     }
 

@@ -4,7 +4,6 @@
     allow(unsafe_code, reason = "a call of the C library")
 )]
 
-use std::cell::Cell;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::mem::MaybeUninit;
 use std::time::Instant;
@@ -17,33 +16,6 @@ pub(crate) fn wall() -> std::time::SystemTime {
 /// Reads the monotonic clock.
 pub(crate) fn monotonic() -> Instant {
     Instant::now()
-}
-
-/// Counts nanoseconds from its creation, or from the value it was last set to.
-pub(crate) struct Stopwatch {
-    counter: Counter,
-    /// The value of the counter at time zero. Differences wrap, since the watch may be set to more
-    /// than the counter's value.
-    zero: Cell<u64>,
-}
-
-impl Stopwatch {
-    pub(crate) fn new() -> Self {
-        let counter = Counter::new();
-        let zero = Cell::new(counter.nanoseconds());
-        Self { counter, zero }
-    }
-
-    #[inline]
-    pub(crate) fn elapsed(&self) -> u64 {
-        self.counter.nanoseconds().wrapping_sub(self.zero.get())
-    }
-
-    #[cfg(any(test, feature = "test-util"))]
-    pub(crate) fn set(&self, elapsed: u64) {
-        self.zero
-            .set(self.counter.nanoseconds().wrapping_sub(elapsed));
-    }
 }
 
 /// Reads the clock as a number, which is cheaper than the difference of two [`Instant`]s. A turn

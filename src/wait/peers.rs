@@ -12,7 +12,7 @@ use std::io;
 
 use crate::event_loop::core::Core;
 use crate::event_loop::io::sources::Direction;
-use crate::sys::clock::Stopwatch;
+use crate::sys::clock::Counter;
 use crate::sys::ends::Ends;
 use crate::sys::poller::{self, RawSource, Ready};
 
@@ -119,7 +119,8 @@ impl Peers {
         if limit == 0 {
             return Ok(false);
         }
-        let watch = Stopwatch::new();
+        let counter = Counter::new();
+        let begun = counter.nanoseconds();
         let mut has_arrived = listen(core, limit)?;
         if !has_arrived && poller::has_late_event(&awaited.inside) {
             has_arrived = listen(core, LONGEST_DELAY)?;
@@ -132,7 +133,9 @@ impl Peers {
         self.spent.set(if has_answered {
             0
         } else {
-            self.spent.get().saturating_add(watch.elapsed())
+            self.spent
+                .get()
+                .saturating_add(counter.nanoseconds() - begun)
         });
         Ok(has_arrived)
     }
@@ -217,10 +220,11 @@ impl Peers {
 
 /// Waits for an event or a message, up to `limit` nanoseconds. Returns whether there is one.
 fn listen(core: &Core, limit: u64) -> io::Result<bool> {
-    let watch = Stopwatch::new();
+    let counter = Counter::new();
+    let begun = counter.nanoseconds();
     let is_parked = core.executor.shared.inbox.park();
     loop {
-        let waited = watch.elapsed();
+        let waited = counter.nanoseconds() - begun;
         if waited >= limit {
             return Ok(false);
         }

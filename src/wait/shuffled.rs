@@ -2,7 +2,7 @@
 //! that a [`Chooser`] decides.
 //!
 //! ```text
-//!   kernel ── take ──> held events ── over ──> batch ── ordered ──> events.rs, as ever
+//!   kernel ── take ──> held events ── over ──> batch ── ordered ──> run_events, as ever
 //!   pool ──── take ──> window ─────── over ──> run here, as on another thread
 //!                                                └──> held ends ── over ──> inbox ──> messages.rs
 //! ```

@@ -120,16 +120,12 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "drain_lanes(",
-        &[
-            "executor.rs",
-            "event_loop/dispatch.rs",
-            "event_loop/uncaught.rs",
-        ],
+        &["executor.rs", "event_loop.rs", "event_loop/uncaught.rs"],
         "only `dispatch` asks the executor to drain the lanes",
     ),
     (
         "poll_front(",
-        &["executor.rs", "event_loop/dispatch.rs"],
+        &["executor.rs", "event_loop.rs"],
         "only `dispatch` asks the executor to drain the lanes",
     ),
     (

@@ -64,7 +64,7 @@ impl Core {
 #[cfg(feature = "test-util")]
 mod shuffled {
     use crate::event_loop::core::Core;
-    use crate::event_loop::io::sources::SourceState;
+    use crate::event_loop::io::sources::{SourceState, source_of};
     use crate::site::Site;
     use crate::sys::poller::RawEvent;
 
@@ -114,8 +114,8 @@ mod shuffled {
             if let Some(poll) = self.io.poll_handles.get(key) {
                 return Some(poll.header.site());
             }
-            let sources = self.io.sources.hold();
-            sources.get(key).map(|source| source.header.site())
+            let sources = self.io.sources.slots.hold();
+            source_of(&sources, key).map(|source| source.header.site())
         }
 
         /// Returns whether a task waits for a descriptor of the kernel.

@@ -137,7 +137,7 @@ impl Core {
             Phase::Poll,
             || origin,
             || match message {
-                Message::Wake(runnable) => self.executor.push_task(runnable),
+                Message::Wake(runnable) => self.executor.lanes.push_task(runnable),
                 Message::WakeMainFuture => current::push_main_future(self),
                 Message::Call(call) => call(),
                 Message::JobEnded(job) => job.arrive(),

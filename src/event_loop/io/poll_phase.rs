@@ -3,13 +3,16 @@
 
 use std::io;
 
+use super::sources::{Direction, SourceState, source_of};
+use super::waiters::Waiters;
 use crate::clock::NEVER;
 use crate::event_loop::MaxWait;
 use crate::event_loop::core::Core;
+use crate::event_loop::watched::once;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::{Mode, Origin};
-use crate::sys::poller::BATCH;
+use crate::probe::{Area, Mode, Origin};
+use crate::sys::poller::{BATCH, Event, Events, MAX_KEY, Ready};
 
 /// The number of times that one poll phase asks the kernel again because the last batch was full.
 // Rule R89.
@@ -152,7 +155,7 @@ impl Core {
             || self.ledger.count(Keeper::Queued) > 0
             || self.ledger.count(Keeper::Closing) > 0
             || self.phases.has_idle_hooks()
-            || !self.executor.are_lanes_empty()
+            || !self.executor.lanes.is_empty()
             || self.io.shared.inbox.is_pending()
     }
 
@@ -255,4 +258,135 @@ impl Core {
             _ => Ok(()),
         }
     }
+}
+
+/// The events of the kernel: each wakes the waiters of a source, or calls a poll handle.
+impl Core {
+    /// Dispatches the events of the last wait and returns the number of callbacks.
+    // Inlined, since the poll phase is: a turn with one event makes no call for it.
+    #[inline(always)]
+    fn run_events(&self) -> usize {
+        let mut dispatched = 0;
+        // The only cell that is borrowed while user code runs. No other code borrows it mutably
+        // until the next wait, which comes after the last event.
+        let events = self.io.events.borrow();
+        // A source that user code closes meanwhile stays in memory.
+        let sources = self.io.sources.slots.hold();
+        while let Some(Event { key, ready }) = events.next() {
+            // The event of a closed source is dropped; a new source in its slot has another key
+            // (R94).
+            let Some(source) = source_of(&sources, key) else {
+                dispatched += self.run_event_without_source(key, &events);
+                continue;
+            };
+            source.add_ready(ready);
+            let mut has_changed = false;
+            if !is_for_readers(source, ready) {
+                let woken = self.wake_directions(source, ready);
+                dispatched += woken;
+                has_changed = woken > 0;
+            } else if source.is_awaited(Direction::Read) {
+                dispatched += self.wake_readers(source);
+            }
+            // Only now: after a panic above, the event is dispatched again. The kernel reports an
+            // edge once, so the remaining waiters would otherwise never be woken.
+            events.advance();
+            // Only now: a reader that was woken usually waits again already, and then the count
+            // stays as it is.
+            if has_changed || !source.is_awaited(Direction::Read) {
+                self.count_waits_after(source);
+            }
+        }
+        dispatched
+    }
+
+    /// Wakes the waiters of all directions that an event reports: readers first, then writers, then
+    /// the rare ones.
+    #[inline(never)]
+    fn wake_directions(&self, source: &SourceState, ready: Ready) -> usize {
+        Direction::ALL
+            .into_iter()
+            .filter(|direction| ready.intersects(direction.ready()))
+            .map(|direction| match source.is_awaited(direction) {
+                true => self.wake_slot_and_futures(source, source.waiters(direction)),
+                false => 0,
+            })
+            .sum()
+    }
+
+    /// Dispatches the next event, which belongs to the poller itself, a subscriber, a poll handle,
+    /// or a source that was closed. Returns the number of callbacks.
+    #[inline(never)]
+    fn run_event_without_source(&self, key: usize, events: &Events) -> usize {
+        if key > MAX_KEY {
+            // The notifier or the timer of the poller has ended the wait.
+            events.advance();
+            return 0;
+        }
+        self.io.after_io.note_event(key);
+        self.run_poll_handle(key, events)
+    }
+
+    /// Wakes the readers of a source, one callback for each.
+    #[inline(always)]
+    fn wake_readers(&self, source: &SourceState) -> usize {
+        let waiters = source.waiters(Direction::Read);
+        // The waker is in its slot again before the task is polled, so that the poll finds it.
+        let Some(slot) = waiters.end_only() else {
+            return self.wake_slot_and_futures(source, waiters);
+        };
+        self.dispatch(Phase::Poll, || self.ready_origin(source), || slot.wake());
+        1
+    }
+
+    /// Wakes the waker in the slot, then the futures that waited when the event was taken.
+    #[inline(never)]
+    fn wake_slot_and_futures(&self, source: &SourceState, waiters: Waiters<'_>) -> usize {
+        let limit = waiters.limit();
+        let mut dispatched = 0;
+        // One copy of the poll is enough for what is rare.
+        let mut dispatch = |wake: &mut dyn FnMut()| {
+            self.dispatch(Phase::Poll, || self.ready_origin(source), wake);
+            dispatched += 1;
+        };
+        if let Some(slot) = waiters.end_slot() {
+            dispatch(&mut || slot.wake());
+        }
+        // A future that began to wait meanwhile has no lower number than the limit.
+        if let Some(slot) = waiters.end_alone_before(limit) {
+            dispatch(&mut || slot.wake());
+        }
+        while let Some(waker) = waiters.next_before(limit) {
+            dispatch(&mut once(|| waker.wake()));
+        }
+        dispatched
+    }
+
+    /// Returns the origin of a wake, and names the source in the debug log.
+    #[cold]
+    fn ready_origin(&self, source: &SourceState) -> Origin {
+        let header = &source.header;
+        let name = || format!("{} ({}) is ready", header.label(self), header.site());
+        self.executor.probe.log(Area::Io, name);
+        header.origin()
+    }
+
+    /// Updates liveness after an event, unless the source is the descriptor of a child, whose exit
+    /// is noted instead.
+    fn count_waits_after(&self, source: &SourceState) {
+        if source.header.kind == Keeper::Child {
+            self.io.after_io.note_event(source.key);
+        } else {
+            source.count_waits(self);
+        }
+    }
+}
+
+/// Returns whether an event concerns readers only, as most do: it reports data to read, and nothing
+/// else that a task waits for. A stream that was registered for both directions is usually writable
+/// as well.
+#[inline(always)]
+fn is_for_readers(source: &SourceState, ready: Ready) -> bool {
+    ready == Ready::READ
+        || ready == Ready::READ.with(Ready::WRITE) && !source.is_awaited(Direction::Write)
 }

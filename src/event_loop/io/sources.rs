@@ -18,7 +18,7 @@ use crate::event_loop::core::Core;
 use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::label::{Label, Role};
-use crate::raw::held_slots::{Held, HeldSlots};
+use crate::raw::slots::{Held, HeldSlots};
 use crate::sys::poller::{Interest, MAX_KEY, Poller, RawSource, Ready};
 
 /// The low bits of a key are the slot, the others the generation. 32 bits leave room for as many
@@ -388,7 +388,7 @@ impl Owner for SourceState {
 }
 
 pub(super) struct Sources {
-    slots: HeldSlots<SourceState>,
+    pub(super) slots: HeldSlots<SourceState>,
     generation: Cell<usize>,
 }
 
@@ -424,14 +424,8 @@ impl Sources {
         state
     }
 
-    /// Keeps the sources in memory that are removed until the result is dropped.
-    #[inline(always)]
-    pub(super) fn hold(&self) -> HeldSources<'_> {
-        HeldSources(self.slots.hold())
-    }
-
     pub(crate) fn remove(&self, state: &SourceState) {
-        if self.hold().get(state.key).is_some() {
+        if source_of(&self.slots.hold(), state.key).is_some() {
             self.slots.remove(state.key & SLOT_MASK);
         }
     }
@@ -445,15 +439,13 @@ impl Sources {
     }
 }
 
-/// The sources, none of which is freed while this exists.
-pub(super) struct HeldSources<'a>(Held<'a, SourceState>);
-
-impl HeldSources<'_> {
-    /// Returns the source of an event, if it is still registered.
-    #[inline(always)]
-    pub(super) fn get(&self, key: usize) -> Option<&SourceState> {
-        self.0.get(key & SLOT_MASK).filter(|state| state.key == key)
-    }
+/// Returns the source of an event, if it is still registered. It is not freed while it is held.
+#[inline(always)]
+pub(super) fn source_of<'a>(
+    held: &'a Held<'_, SourceState>,
+    key: usize,
+) -> Option<&'a SourceState> {
+    held.get(key & SLOT_MASK).filter(|state| state.key == key)
 }
 
 impl Io {

@@ -42,7 +42,7 @@ const ALONE: u8 = 2;
 /// The futures in the list are waiting.
 const LISTED: u8 = 4;
 
-impl Waiters<'_> {
+impl<'a> Waiters<'a> {
     #[inline]
     fn have_futures(&self) -> bool {
         self.is(ALONE | LISTED)
@@ -80,32 +80,27 @@ impl Waiters<'_> {
         drop(before);
     }
 
-    /// Takes the waker of the `poll_*` functions if it is waiting; [`put_back`](Self::put_back)
-    /// puts it back.
+    /// Ends the wait of the `poll_*` functions. Returns the slot of the waker that is to be woken.
     #[inline]
-    pub(crate) fn take_slot(&self) -> Option<Waker> {
+    pub(super) fn end_slot(&self) -> Option<&'a WakerSlot> {
         if !self.is(SLOT) {
             return None;
         }
         self.set_waiting(SLOT, false);
-        self.wakers.slot.take()
+        Some(&self.wakers.slot)
     }
 
-    /// Takes the waker of the `poll_*` functions if it is the only waiter;
-    /// [`put_back`](Self::put_back) puts it back.
+    /// Ends the wait of the only waiter, if there is one, and if its waker is in a slot, which is
+    /// returned.
     #[inline(always)]
-    pub(crate) fn take_only_slot(&self) -> Option<Waker> {
-        if self.waiting.get() != SLOT {
-            return None;
-        }
+    pub(super) fn end_only(&self) -> Option<&'a WakerSlot> {
+        let slot = match self.waiting.get() {
+            SLOT => &self.wakers.slot,
+            ALONE => &self.wakers.futures.get()?.alone,
+            _ => return None,
+        };
         self.waiting.set(0);
-        self.wakers.slot.take()
-    }
-
-    /// Puts a waker back that was woken, unless the slot has another one by now.
-    #[inline]
-    pub(crate) fn put_back(&self, waker: Waker) {
-        self.wakers.slot.put_back(waker);
+        Some(slot)
     }
 
     /// Adds a future, or replaces the waker of the future with this key. Returns the key.
@@ -209,8 +204,8 @@ impl Waiters<'_> {
     /// Takes all wakers.
     pub(super) fn take_all(&self) -> Vec<Waker> {
         let mut wakers = Vec::new();
-        wakers.extend(self.take_slot());
-        wakers.extend(self.take_alone_before(u64::MAX));
+        wakers.extend(self.end_slot().and_then(WakerSlot::take));
+        wakers.extend(self.end_alone_before(u64::MAX).and_then(WakerSlot::take));
         while let Some(waker) = self.next_before(u64::MAX) {
             wakers.push(waker);
         }
@@ -220,14 +215,12 @@ impl Waiters<'_> {
     /// Wakes all waiters. If a waker panics, the others are woken before the panic is resumed.
     pub(crate) fn wake_all(&self) {
         let mut wakes = Steps::default();
-        if let Some(waker) = self.take_slot() {
-            wakes.run(|| waker.wake_by_ref());
-            wakes.run(|| self.put_back(waker));
+        if let Some(slot) = self.end_slot() {
+            wakes.run(|| slot.wake());
         }
         let limit = self.limit();
-        if let Some(waker) = self.take_alone_before(limit) {
-            wakes.run(|| waker.wake_by_ref());
-            wakes.run(|| self.put_back_alone(waker));
+        if let Some(slot) = self.end_alone_before(limit) {
+            wakes.run(|| slot.wake());
         }
         while let Some(waker) = self.next_before(limit) {
             wakes.run(|| waker.wake());
@@ -244,36 +237,17 @@ impl Waiters<'_> {
             .map_or(0, |futures| futures.list.borrow().next_number())
     }
 
-    /// Takes the waker of the future that is alone, or waits longest, if its number is below
-    /// `limit`; [`put_back_alone`](Self::put_back_alone) puts it back.
+    /// Ends the wait of the future that is alone, or waits longest, if its number is below `limit`.
+    /// Returns the slot of the waker that is to be woken.
     #[inline]
-    pub(crate) fn take_alone_before(&self, limit: u64) -> Option<Waker> {
+    pub(super) fn end_alone_before(&self, limit: u64) -> Option<&'a WakerSlot> {
         let futures = self.wakers.futures.get()?;
         let is_waiting = self.is(ALONE);
         if !is_waiting || !futures.alone_key.get()?.is_before(limit) {
             return None;
         }
         self.set_waiting(ALONE, false);
-        futures.alone.take()
-    }
-
-    /// Takes the waker of the future that is the only waiter;
-    /// [`put_back_alone`](Self::put_back_alone) puts it back.
-    #[inline]
-    pub(crate) fn take_only_future(&self) -> Option<Waker> {
-        if self.waiting.get() != ALONE {
-            return None;
-        }
-        self.waiting.set(0);
-        self.wakers.futures.get()?.alone.take()
-    }
-
-    /// Puts the waker of a future back that was woken, unless another one has the slot by now.
-    #[inline]
-    pub(crate) fn put_back_alone(&self, waker: Waker) {
-        if let Some(futures) = self.wakers.futures.get() {
-            futures.alone.put_back(waker);
-        }
+        Some(&futures.alone)
     }
 
     /// Takes the next future of the list with a number below `limit`.

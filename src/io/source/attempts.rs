@@ -7,7 +7,6 @@ use super::Source;
 use crate::error::kinds::with_kind;
 use crate::event_loop::io::sources::Direction;
 use crate::executor::budget;
-use crate::raw::stack_poll;
 use crate::sys::errno::cancelled;
 #[cfg(feature = "net")]
 use crate::sys::poller::REPORTS_OWN_SHUTDOWN;
@@ -138,7 +137,8 @@ impl<T: AsSource> Source<T> {
         if self.state.is_asked() && self.has_to_wait(direction) {
             return false;
         }
-        if stack_poll::holds_back(self.state.is_ready(direction)) {
+        #[cfg(feature = "stacks")]
+        if crate::raw::stack_poll::holds_back(self.state.is_ready(direction)) {
             return false;
         }
         self.state.is_ready(direction)

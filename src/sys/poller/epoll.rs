@@ -260,7 +260,17 @@ impl Report for epoll::Event {
 
     #[inline]
     fn ready(self) -> Ready {
-        translate(self.flags)
+        use epoll::EventFlags as Flags;
+        // Fast path for by far the most frequent events: data to read, on a stream that is
+        // registered for reading, or for both directions and writable.
+        let flags = self.flags;
+        if flags == Flags::IN {
+            Ready::READ
+        } else if flags == Flags::IN.union(Flags::OUT) {
+            Ready::READ.with(Ready::WRITE)
+        } else {
+            translate(flags)
+        }
     }
 
     fn level(self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
@@ -309,22 +319,8 @@ impl Report for epoll::Event {
     }
 }
 
-#[inline]
-fn translate(flags: epoll::EventFlags) -> Ready {
-    use epoll::EventFlags as Flags;
-    // Fast path for by far the most frequent events: data to read, on a stream that is registered
-    // for reading, or for both directions and writable.
-    if flags == Flags::IN {
-        Ready::READ
-    } else if flags == Flags::IN.union(Flags::OUT) {
-        Ready::READ.with(Ready::WRITE)
-    } else {
-        translate_any(flags)
-    }
-}
-
 #[inline(never)]
-fn translate_any(flags: epoll::EventFlags) -> Ready {
+fn translate(flags: epoll::EventFlags) -> Ready {
     use epoll::EventFlags as Flags;
     let broken = Flags::ERR | Flags::HUP;
     let mut ready = Ready::default();

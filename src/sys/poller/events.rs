@@ -73,15 +73,10 @@ impl Events {
         self.list.iter().map(|event| event.key())
     }
 
-    #[inline]
-    fn first(&self) -> Option<Reported> {
-        self.list.get(self.next.get()).copied()
-    }
-
     /// Returns the next event, without consuming it; see [`advance`](Self::advance).
     #[inline]
     pub(crate) fn next(&self) -> Option<Event> {
-        let event = self.first()?;
+        let event = *self.list.get(self.next.get())?;
         Some(Event {
             key: event.key(),
             ready: event.ready(),
@@ -95,7 +90,7 @@ impl Events {
     ///
     /// `EBADF` if the source has an error, as in libuv.
     pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
-        self.first()?.level(asked)
+        self.list.get(self.next.get())?.level(asked)
     }
 
     /// Consumes the next event.

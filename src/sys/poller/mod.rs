@@ -29,9 +29,10 @@ mod windows;
 
 use std::cell::Cell;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use crate::sys::fork;
+use crate::sys::fork::{self, GENERATION};
 use crate::sys::platform::poller as backend;
 use backend::Queue;
 use selector::{Kernel as _, Selector};
@@ -245,7 +246,7 @@ impl Maker {
     pub(super) fn this_process() -> Self {
         fork::count_forks();
         Self {
-            generation: Cell::new(fork::generation()),
+            generation: Cell::new(GENERATION.load(Ordering::Relaxed)),
         }
     }
 
@@ -253,7 +254,7 @@ impl Maker {
     /// kernel objects with it.
     #[inline]
     pub(super) fn is_parent(&self) -> bool {
-        self.generation.get() != fork::generation()
+        self.generation.get() != GENERATION.load(Ordering::Relaxed)
     }
 
     /// # Errors
@@ -262,7 +263,7 @@ impl Maker {
     /// poller.
     #[inline]
     pub(super) fn check(&self) -> io::Result<()> {
-        if self.generation.get() == fork::generation() {
+        if self.generation.get() == GENERATION.load(Ordering::Relaxed) {
             Ok(())
         } else {
             Err(inherited())
@@ -271,7 +272,7 @@ impl Maker {
 
     /// Makes this process the maker.
     pub(super) fn take_over(&self) {
-        self.generation.set(fork::generation());
+        self.generation.set(GENERATION.load(Ordering::Relaxed));
     }
 }
 
