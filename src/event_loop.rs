@@ -71,7 +71,7 @@
 //!   completes the close.
 //! - **Deferred**: said of a source whose task has used up the budget of its poll. It counts as not
 //!   ready until the next poll phase (`io/deferred.rs`).
-//! - **Budget** of a poll: the number of I/O operations that it may do (`executor/budget.rs`).
+//! - **Budget** of a poll: the number of I/O operations that it may do (`executor.rs`).
 //! - **Host**: another loop that drives this one, by the descriptor of its poller (`host.rs`).
 //! - **Way to wait**: what waits in the poll phase: the kernel, a paused clock, another runtime, or
 //!   a test that shuffles orders (`wait.rs`).

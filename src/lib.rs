@@ -181,7 +181,6 @@ mod site;
 mod sorted;
 mod task_info;
 mod wait_list;
-mod waker_slot;
 
 mod metrics;
 mod sys;

@@ -28,7 +28,7 @@ pub(crate) mod signals;
 pub(crate) mod sources;
 #[cfg(any(feature = "fs", feature = "signal"))]
 mod subscribers;
-mod waiters;
+pub(crate) mod waiters;
 #[cfg(feature = "fs")]
 pub(crate) mod watches;
 

@@ -118,7 +118,8 @@ impl Counters {
     #[inline]
     pub(crate) fn begin_wait(&self, start: u64, pace: Option<&Pace>) -> u64 {
         if let Some(pace) = pace {
-            pace.begin_wait(start.wrapping_sub(self.begun.get()) - self.idle.get());
+            let active = start.wrapping_sub(self.begun.get()) - self.idle.get();
+            pace.note(WAITING, active);
         }
         self.end_busy(start)
     }
@@ -134,7 +135,7 @@ impl Counters {
         self.idle.set(idle);
         self.busy_since.set(end);
         if let Some(pace) = pace {
-            pace.end_wait(idle);
+            pace.note(BUSY, idle);
         }
     }
 
@@ -221,18 +222,12 @@ impl Pace {
         self.set(active << STATE_BITS | STOPPED, idle);
     }
 
-    /// The loop begins to wait, and has been active so long.
+    /// Notes that the loop [waits](WAITING) from now on, after so long an active time, or that it is
+    /// [busy](BUSY) again, after so long an idle time.
     #[inline]
-    pub(crate) fn begin_wait(&self, active: u64) {
+    fn note(&self, state: u64, still: u64) {
         self.still
-            .store(active << STATE_BITS | WAITING, Ordering::Relaxed);
-    }
-
-    /// The loop is back, and has been idle so long.
-    #[inline]
-    pub(crate) fn end_wait(&self, idle: u64) {
-        self.still
-            .store(idle << STATE_BITS | BUSY, Ordering::Relaxed);
+            .store(still << STATE_BITS | state, Ordering::Relaxed);
     }
 
     fn set(&self, still: u64, other: u64) {
@@ -265,7 +260,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::Pace;
+    use super::{BUSY, Pace, WAITING};
     use std::thread;
     use std::time::Duration;
 
@@ -281,10 +276,10 @@ mod tests {
             pace.read().0 >= active + 1_000_000,
             "the active time passes"
         );
-        pace.begin_wait(9);
+        pace.note(WAITING, 9);
         let (active, idle) = pace.read();
         assert!(active == 9 && idle >= 7, "{active} {idle}");
-        pace.end_wait(11);
+        pace.note(BUSY, 11);
         assert_eq!(pace.read().1, 11);
         pace.stop(13, 11);
         assert_eq!((pace.read(), pace.read()), ((13, 11), (13, 11)));

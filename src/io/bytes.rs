@@ -288,6 +288,9 @@ impl<T: AsSource> Source<T> {
     /// source is not ready any more.
     #[inline(always)]
     fn most(&self, direction: Direction, asked: usize) -> usize {
+        if !self.state.is_asked() {
+            return asked;
+        }
         self.ask_bytes(direction, asked).unwrap_or(asked)
     }
 
@@ -297,13 +300,17 @@ impl<T: AsSource> Source<T> {
     ///
     /// `WouldBlock` if the way to wait decides so.
     fn try_most(&self, direction: Direction, asked: usize) -> io::Result<usize> {
+        if !self.state.is_asked() {
+            return Ok(asked);
+        }
         let most = self.ask_bytes(direction, asked);
         most.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 
-    #[inline(always)]
+    // Cold: only the loops of tests ask.
+    #[cold]
     fn ask_bytes(&self, direction: Direction, asked: usize) -> Option<usize> {
-        if !self.state.is_asked() || asked == 0 || !self.state.is_ready(direction) {
+        if asked == 0 || !self.state.is_ready(direction) {
             return Some(asked);
         }
         self.loop_core()

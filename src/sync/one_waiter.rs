@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::identity::Identity;
+use crate::event_loop::io::waiters::WakerSlot;
 use crate::executor::primitives::{DescribedWaiter, Primitive, TaskKey};
 use crate::site::Site;
-use crate::waker_slot::WakerSlot;
 
 pub(super) struct OneWaiter {
     slot: WakerSlot,

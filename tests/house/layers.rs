@@ -25,7 +25,6 @@ const LAYERS: &[&[&str]] = &[
         "sorted",
         "task_info",
         "wait_list",
-        "waker_slot",
     ],
     &["frame", "metrics", "sys"],
     &["clock"],
@@ -131,7 +130,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     (
         "thread_local!",
         &[
-            "executor/budget.rs",
+            "executor.rs",
             "event_loop/current.rs",
             "frame.rs",
             "raw/",

@@ -1,5 +1,5 @@
 //! The sources that are deferred to the next poll phase: the task that reads or writes them has
-//! used up the budget of its poll (`executor/budget.rs`), or they are ready and no event says so.
+//! used up the budget of its poll (`executor.rs`), or they are ready and no event says so.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -280,8 +280,16 @@ impl Core {
                 continue;
             };
             source.add_ready(ready);
+            // Most events concern readers only: they report data to read, and nothing else that a
+            // task waits for. A stream that was registered for both directions is usually writable
+            // as well.
+            let is_for_readers = match ready {
+                Ready::READ => true,
+                Ready::READ_AND_WRITE => !source.is_awaited(Direction::Write),
+                _ => false,
+            };
             let mut has_changed = false;
-            if !is_for_readers(source, ready) {
+            if !is_for_readers {
                 let woken = self.wake_directions(source, ready);
                 dispatched += woken;
                 has_changed = woken > 0;
@@ -380,13 +388,4 @@ impl Core {
             source.count_waits(self);
         }
     }
-}
-
-/// Returns whether an event concerns readers only, as most do: it reports data to read, and nothing
-/// else that a task waits for. A stream that was registered for both directions is usually writable
-/// as well.
-#[inline(always)]
-fn is_for_readers(source: &SourceState, ready: Ready) -> bool {
-    ready == Ready::READ
-        || ready == Ready::READ.with(Ready::WRITE) && !source.is_awaited(Direction::Write)
 }

@@ -232,11 +232,9 @@ impl SourceState {
     /// deregistered counts.
     #[inline(always)]
     pub(crate) fn is_wait_counted(&self, direction: Direction) -> bool {
-        let is_request = direction == Direction::Write && self.is(WRITES_ARE_REQUESTS);
-        if is_request {
-            self.is(REQUEST_COUNTED)
-        } else {
-            self.header.active.get()
+        match direction {
+            Direction::Write if self.is(WRITES_ARE_REQUESTS) => self.is(REQUEST_COUNTED),
+            _ => self.header.active.get(),
         }
     }
 

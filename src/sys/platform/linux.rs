@@ -6,10 +6,6 @@
 #[cfg_attr(phaseloop_portable_poller, path = "../poller/portable.rs")]
 pub(in crate::sys) mod poller;
 
-#[cfg(not(phaseloop_portable_poller))]
-#[path = "../poller/precise_wait.rs"]
-mod precise_wait;
-
 #[cfg(feature = "fs")]
 #[path = "../watch/inotify.rs"]
 pub(in crate::sys) mod watch;

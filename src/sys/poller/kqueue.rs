@@ -39,7 +39,7 @@ use rustix::io::Errno;
 
 use crate::sys::descriptor;
 use crate::sys::platform::kqueue::{self, EventFilter, EventFlags, Timespec};
-use crate::sys::poller::events::Report;
+use crate::sys::poller::Report;
 use crate::sys::poller::selector::{Kernel, Selector};
 use crate::sys::poller::{BATCH, Event, Interest, MAX_KEY, NOTIFY_KEY, PollEvents, Ready};
 

@@ -21,7 +21,6 @@
     reason = "polling leaves the life time of a registered source to its caller"
 )]
 
-pub(super) mod events;
 mod registration;
 pub(super) mod selector;
 #[cfg(windows)]
@@ -47,15 +46,16 @@ pub(crate) const REPORTS_HANG_UP: bool = Queue::REPORTS_HANG_UP;
 #[cfg(feature = "net")]
 pub(crate) const REPORTS_OWN_SHUTDOWN: bool = Queue::REPORTS_OWN_SHUTDOWN;
 pub(crate) const HAS_TIMER: bool = Queue::HAS_TIMER;
-pub(crate) use events::Events;
-#[cfg(feature = "test-util")]
-pub(crate) use events::RawEvent;
-pub(crate) use registration::Registration;
+pub(crate) use registration::{Registration, is_writing};
 
 pub(crate) use crate::kinds::PollEvents;
 /// A type that can be registered: it has a descriptor.
 #[cfg(unix)]
 pub use polling::AsSource;
+#[cfg(unix)]
+pub(crate) use registration::RawSource;
+#[cfg(feature = "net")]
+pub(crate) use registration::impl_as_source;
 #[cfg(windows)]
 pub use windows::AsSource;
 #[cfg(windows)]
@@ -157,85 +157,137 @@ pub(crate) struct Event {
     pub(crate) ready: Ready,
 }
 
-/// The raw descriptor of a registered source. Its owner keeps it open as long as it is registered.
-#[cfg(unix)]
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct RawSource(pub(super) std::os::fd::RawFd);
+/// What an event says, in whatever form a backend keeps it.
+pub(in crate::sys) trait Report: Copy {
+    fn key(self) -> usize;
 
-#[cfg(unix)]
-impl RawSource {
-    pub(crate) fn of(source: &impl AsSource) -> Self {
-        Self(std::os::fd::AsRawFd::as_raw_fd(&source.source()))
+    /// Returns the readiness of an edge-triggered source.
+    fn ready(self) -> Ready;
+
+    /// Returns the requested events that it reports for a level-triggered source; `None` if it
+    /// reports none of them.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if the source has an error, as in libuv.
+    fn level(self, asked: PollEvents) -> Option<io::Result<PollEvents>>;
+
+    /// Creates the event of a source with this readiness.
+    #[cfg(feature = "test-util")]
+    fn of(event: Event) -> Self;
+
+    /// Adds a later event of the same source.
+    #[cfg(feature = "test-util")]
+    #[must_use]
+    fn with(self, later: Self) -> Self;
+}
+
+/// An event as the backend of the platform reports it.
+type Reported = <Queue as Selector>::Event;
+
+/// The events of one wait, including that of the notifier, with the key
+/// [`NOTIFY_KEY`].
+pub(crate) struct Events {
+    list: Vec<Reported>,
+    next: Cell<usize>,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: Vec::with_capacity(BATCH),
+            next: Cell::new(0),
+        }
     }
 
-    /// Names the source as users do. `peer` is the address that it is being connected to, if so.
-    pub(crate) fn label(
-        self,
-        role: crate::label::Role,
-        peer: Option<std::net::SocketAddr>,
-    ) -> crate::label::Label {
-        self.with(|source| crate::sys::describe::describe(*source, role, peer))
+    /// Forgets the events.
+    pub(crate) fn clear(&mut self) {
+        self.emptied();
     }
 
-    /// Calls `f` with the source.
-    pub(in crate::sys) fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
-        // SAFETY: the descriptor is open: its owner has registered it, or is about to.
-        f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
+    /// Forgets the events, and returns the list for those of the next wait.
+    pub(in crate::sys) fn emptied(&mut self) -> &mut Vec<Reported> {
+        self.list.clear();
+        self.next.set(0);
+        &mut self.list
+    }
+
+    /// Returns the number of events of the wait.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns the keys of the events.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().map(|event| event.key())
+    }
+
+    /// Returns the next event, without consuming it; see [`advance`](Self::advance).
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Event> {
+        let event = *self.list.get(self.next.get())?;
+        Some(Event {
+            key: event.key(),
+            ready: event.ready(),
+        })
+    }
+
+    /// Returns the requested events that the next event reports for a level-triggered source;
+    /// `None` if it reports none of them.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if the source has an error, as in libuv.
+    pub(crate) fn reported(&self, asked: PollEvents) -> Option<io::Result<PollEvents>> {
+        self.list.get(self.next.get())?.level(asked)
+    }
+
+    /// Consumes the next event.
+    #[inline]
+    pub(crate) fn advance(&self) {
+        self.next.set(self.next.get() + 1);
+    }
+
+    /// Returns whether all events are consumed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next.get() >= self.list.len()
+    }
+
+    /// Takes all events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_all(&mut self) -> Vec<RawEvent> {
+        self.next.set(0);
+        self.list.drain(..).map(RawEvent).collect()
+    }
+
+    /// Makes `events` the events of the wait.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn put_all(&mut self, events: impl Iterator<Item = RawEvent>) {
+        self.emptied().extend(events.map(|event| event.0));
     }
 }
 
-/// Returns whether bytes that a write has accepted are still on their way to the kernel.
-#[cfg(unix)]
-#[inline]
-pub(crate) fn is_writing(_: &impl AsSource) -> bool {
-    false
+/// An event as the backend has reported it.
+#[cfg(feature = "test-util")]
+pub(crate) struct RawEvent(Reported);
+
+#[cfg(feature = "test-util")]
+impl RawEvent {
+    /// Creates the event of a source with this readiness.
+    pub(crate) fn of(event: Event) -> Self {
+        Self(Reported::of(event))
+    }
+
+    pub(crate) fn key(&self) -> usize {
+        self.0.key()
+    }
+
+    /// Adds a later event of the same source.
+    pub(crate) fn merge(&mut self, later: &Self) {
+        self.0 = self.0.with(later.0);
+    }
 }
-
-#[cfg(windows)]
-pub(crate) fn is_writing(source: &impl AsSource) -> bool {
-    source.is_writing()
-}
-
-/// Implements the platform's view of a descriptor for a type, by an expression that returns one of
-/// the kernel.
-#[cfg(feature = "net")]
-macro_rules! impl_as_source {
-    ($type:ty, |$this:ident| $kernel:expr) => {
-        #[cfg(unix)]
-        impl std::os::fd::AsFd for $type {
-            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-                let $this = self;
-                std::os::fd::AsFd::as_fd($kernel)
-            }
-        }
-
-        #[cfg(unix)]
-        impl std::os::fd::AsRawFd for $type {
-            fn as_raw_fd(&self) -> std::os::fd::RawFd {
-                let $this = self;
-                std::os::fd::AsRawFd::as_raw_fd($kernel)
-            }
-        }
-
-        #[cfg(windows)]
-        impl std::os::windows::io::AsSocket for $type {
-            fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
-                let $this = self;
-                std::os::windows::io::AsSocket::as_socket($kernel)
-            }
-        }
-
-        #[cfg(windows)]
-        impl std::os::windows::io::AsRawSocket for $type {
-            fn as_raw_socket(&self) -> std::os::windows::io::RawSocket {
-                let $this = self;
-                std::os::windows::io::AsRawSocket::as_raw_socket($kernel)
-            }
-        }
-    };
-}
-#[cfg(feature = "net")]
-pub(crate) use impl_as_source;
 
 /// The process that created a poller, identified by its generation.
 pub(super) struct Maker {
@@ -474,6 +526,8 @@ impl Ready {
     pub(crate) const READ: Self = Self(1);
     /// A write is worth an attempt.
     pub(crate) const WRITE: Self = Self(1 << 1);
+    /// Both are.
+    pub(crate) const READ_AND_WRITE: Self = Self::READ.with(Self::WRITE);
     /// A read is worth an attempt until one would block; a short read proves nothing. Set at EOF
     /// and after an error, since no further event reports them, and for urgent data.
     pub(crate) const READ_FOR_GOOD: Self = Self(1 << 2);

@@ -12,7 +12,7 @@ use polling::PollMode;
 
 #[cfg(feature = "test-util")]
 use crate::sys::poller::Event;
-use crate::sys::poller::events::Report;
+use crate::sys::poller::Report;
 use crate::sys::poller::selector::{Kernel, Selector};
 use crate::sys::poller::{AsSource, BATCH, Interest, NOTIFY_KEY, PollEvents, RawSource, Ready};
 use asked::{Asked, Directions};

@@ -1,12 +1,94 @@
-//! A source as its owner holds it.
+//! A source as its owner holds it, and as the poller sees it.
 
 use std::io;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
+#[cfg(windows)]
+use super::RawSource;
 use super::selector::Selector as _;
-use super::{AsSource, Interest, Poller, RawSource};
+use super::{AsSource, Interest, Poller};
 use crate::raw::bound::Bound;
+
+/// The raw descriptor of a registered source. Its owner keeps it open as long as it is registered.
+#[cfg(unix)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RawSource(pub(in crate::sys) std::os::fd::RawFd);
+
+#[cfg(unix)]
+impl RawSource {
+    pub(crate) fn of(source: &impl AsSource) -> Self {
+        Self(std::os::fd::AsRawFd::as_raw_fd(&source.source()))
+    }
+
+    /// Names the source as users do. `peer` is the address that it is being connected to, if so.
+    pub(crate) fn label(
+        self,
+        role: crate::label::Role,
+        peer: Option<std::net::SocketAddr>,
+    ) -> crate::label::Label {
+        self.with(|source| crate::sys::describe::describe(*source, role, peer))
+    }
+
+    /// Calls `f` with the source.
+    pub(in crate::sys) fn with<R>(self, f: impl FnOnce(&std::os::fd::BorrowedFd<'_>) -> R) -> R {
+        // SAFETY: the descriptor is open: its owner has registered it, or is about to.
+        f(&unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) })
+    }
+}
+
+/// Returns whether bytes that a write has accepted are still on their way to the kernel.
+#[cfg(unix)]
+#[inline]
+pub(crate) fn is_writing(_: &impl AsSource) -> bool {
+    false
+}
+
+#[cfg(windows)]
+pub(crate) fn is_writing(source: &impl AsSource) -> bool {
+    source.is_writing()
+}
+
+/// Implements the platform's view of a descriptor for a type, by an expression that returns one of
+/// the kernel.
+#[cfg(feature = "net")]
+macro_rules! impl_as_source {
+    ($type:ty, |$this:ident| $kernel:expr) => {
+        #[cfg(unix)]
+        impl std::os::fd::AsFd for $type {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                let $this = self;
+                std::os::fd::AsFd::as_fd($kernel)
+            }
+        }
+
+        #[cfg(unix)]
+        impl std::os::fd::AsRawFd for $type {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                let $this = self;
+                std::os::fd::AsRawFd::as_raw_fd($kernel)
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsSocket for $type {
+            fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
+                let $this = self;
+                std::os::windows::io::AsSocket::as_socket($kernel)
+            }
+        }
+
+        #[cfg(windows)]
+        impl std::os::windows::io::AsRawSocket for $type {
+            fn as_raw_socket(&self) -> std::os::windows::io::RawSocket {
+                let $this = self;
+                std::os::windows::io::AsRawSocket::as_raw_socket($kernel)
+            }
+        }
+    };
+}
+#[cfg(feature = "net")]
+pub(crate) use impl_as_source;
 
 /// A registered source. It is deregistered before it is closed.
 pub(crate) struct Registration<T: AsSource> {

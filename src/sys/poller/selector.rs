@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::events::Report;
+use super::Report;
 use super::{AsSource, Interest, PollEvents};
 
 /// The kernel's event queue, as one backend uses it.
