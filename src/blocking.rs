@@ -29,7 +29,6 @@ use crate::executor::join::{Awaited, JoinHandle};
 use crate::pool::Class;
 use crate::raw::bound::Bound;
 use crate::runtime::loop_handle::LoopHandle;
-use crate::site::Site;
 
 /// Runs a closure that blocks or computes for a long time on the thread pool.
 ///
@@ -68,7 +67,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    spawn_blocking_as(Class::Cpu, job)
+    LoopHandle::current().spawn_blocking_as(Class::Cpu, job)
 }
 
 /// Runs a job of a given class, whose limit applies; see [`spawn_blocking`] and
@@ -142,32 +141,23 @@ impl LoopHandle {
         if self.is_closed() {
             return JoinHandle::never_started(self.core().executor.new_job_id());
         }
-        let site = Location::caller();
-        match self.spawn_job(class, site, job) {
-            Ok(handle) => handle,
+        let (core, site) = (self.core(), Location::caller());
+        let purpose = Purpose {
+            class,
+            operation: "spawn_blocking",
+            site: Some(site),
+        };
+        let job = core.begin_spawned_job(purpose, |key, id| {
+            Job::new(Home::new(self, key, Some((id, site))), job)
+        });
+        match submit(self, class, job) {
+            Ok(job) => JoinHandle::of_job(job),
             // `resume_unwind` does not call the panic hook: the caller receives the error.
             Err(error) => {
                 let failed = async move { resume_unwind(Box::new(error.to_string())) };
-                self.core().executor.spawn(failed, site, None)
+                core.executor.spawn(failed, site, None)
             }
         }
-    }
-
-    /// Submits a job that counts as a task.
-    ///
-    /// # Errors
-    ///
-    /// If the pool has no thread and none can be started.
-    fn spawn_job<T, F>(&self, class: Class, site: Site, job: F) -> io::Result<JoinHandle<T>>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let purpose = Purpose::new(class, "spawn_blocking").at(site);
-        let job = self.core().begin_spawned_job(purpose, |key, id| {
-            Job::new(Home::new(self, key, Some((id, site))), job)
-        });
-        Ok(JoinHandle::of_job(submit(self, class, job)?))
     }
 }
 

@@ -11,8 +11,9 @@
 //! a program sees has not changed. A phase runs in the file of its structure: `run_timers` in
 //! `phases/timers.rs`, `run_closing` in `phases/closing.rs`, idle, prepare and check (`run_hooks`)
 //! in `phases/hooks.rs`, `run_poll` in `io/poll_phase.rs`. It hands each callback to
-//! [`Core::dispatch`], which runs it and then asks the executor to drain the lanes. What users hold of a loop is a
-//! layer above (`src/runtime.rs`). The state of a loop has four parts; `core.rs` lists them.
+//! [`Core::dispatch`], which runs it and then asks the executor to drain the lanes. What users hold
+//! of a loop is a layer above (`src/runtime.rs`). The state of a loop has four parts; `core.rs`
+//! lists them.
 //!
 //! A new phase needs a variant of [`Phase`] with its name (`phase_order.rs`), a structure in
 //! `phases/`, a field in `Phases` with its places in `queue`, `load` and `clear_queues`
@@ -76,7 +77,8 @@
 //! - **Way to wait**: what waits in the poll phase: the kernel, a paused clock, another runtime, or
 //!   a test that shuffles orders (`wait.rs`).
 //! - **Wait hook**: another runtime that waits in place of the poller (`wait.rs`).
-//! - **Busy period**: the time between two looks at the events of the kernel (`executor/counters.rs`).
+//! - **Busy period**: the time between two looks at the events of the kernel
+//!   (`executor/counters.rs`).
 //! - **Pace**: how long the loop was active and idle, for other threads (`executor/counters.rs`).
 //! - **Contained panic**: a panic that a handler receives in place of the caller of the run, so
 //!   that the loop goes on (`uncaught.rs`).

@@ -235,21 +235,7 @@ impl Executor {
         // A drain inside another one, or inside a poll, leaves the lanes to the outer one, which is
         // about to look at the rings.
         let is_nested = is_inner || self.is_polling();
-        let budget = self.lane_budget - std::mem::take(&mut drain.ran);
-        if !self.drain_rounds(drain, budget) {
-            self.budget_hits.set(self.budget_hits.get() + 1);
-        } else if !is_nested {
-            self.lanes.end_drain();
-        }
-        if !is_nested {
-            self.self_wakes.end_drain();
-        }
-    }
-
-    /// Runs rounds of ticks and microtasks. Returns `false` if the budget was used up and entries
-    /// are left.
-    #[inline(always)]
-    fn drain_rounds(&self, drain: &mut Drain, mut budget: u64) -> bool {
+        let mut budget = self.lane_budget - std::mem::take(&mut drain.ran);
         self.lanes.begin_drain();
         while budget > 0 {
             if drain.in_microtasks {
@@ -260,13 +246,20 @@ impl Executor {
                 drain.in_microtasks = false;
                 // Ticks that the microtasks queued begin another round.
                 if !self.lanes.has_ticks() {
-                    return true;
+                    break;
                 }
             }
             budget = self.run_ticks(budget);
             drain.in_microtasks = true;
         }
-        self.lanes.is_empty()
+        if budget == 0 && !self.lanes.is_empty() {
+            self.budget_hits.set(self.budget_hits.get() + 1);
+        } else if !is_nested {
+            self.lanes.end_drain();
+        }
+        if !is_nested {
+            self.self_wakes.end_drain();
+        }
     }
 
     /// Runs ticks and returns the rest of the budget; zero only if it was used up.
@@ -373,6 +366,11 @@ impl Executor {
 
 /// The tasks.
 impl Executor {
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.get()
+    }
+
     /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
     pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<Waker> {
@@ -407,7 +405,8 @@ impl Executor {
     /// Returns whether a waker is that of the task that is being polled.
     #[inline]
     pub(crate) fn is_waker_of_polled(&self, waker: &Waker) -> bool {
-        self.tasks.is_waker_of(self.polled.get(), waker)
+        let task = self.tasks.entries.get(self.polled.get() as usize);
+        task.is_some_and(|task| task.waker_data() == waker.data())
     }
 
     /// Returns whether a task or the main future is being polled.

@@ -55,14 +55,6 @@ pub enum Class {
 
 impl Class {
     const COUNT: usize = 3;
-
-    fn index(self) -> usize {
-        match self {
-            Self::Cpu => 0,
-            Self::Fs => 1,
-            Self::Dns => 2,
-        }
-    }
 }
 
 /// A job: work for a thread of the pool, and a completion for a loop.
@@ -169,7 +161,7 @@ impl Pool {
     ///
     /// The OS error of starting a thread, if the pool has no thread.
     pub(crate) fn submit(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
-        self.workers.submit(class, job)
+        self.workers.here().submit(class, job)
     }
 
     /// Returns a pool of the same size and limits without threads. A shuffled loop
@@ -427,7 +419,7 @@ impl PoolBuilder {
     /// }
     /// ```
     pub fn limit(mut self, class: Class, threads: usize) -> Self {
-        self.limits[class.index()] = Some(threads.max(1));
+        self.limits[class as usize] = Some(threads.max(1));
         self
     }
 
@@ -458,7 +450,7 @@ impl PoolBuilder {
 
     /// The effective limit of a class; `None`: all threads.
     fn limit_of(&self, class: usize) -> Option<usize> {
-        let usual = (class == Class::Dns.index()).then(|| self.threads.div_ceil(2));
+        let usual = (class == Class::Dns as usize).then(|| self.threads.div_ceil(2));
         self.limits[class]
             .or(usual)
             .filter(|&limit| limit < self.threads)
@@ -517,7 +509,7 @@ mod tests {
     fn r275_lookups_get_half_of_the_threads_rounded_up() {
         let limits = [1, 2, 3, 4, 5, 8].map(|threads| {
             let builder = PoolBuilder::new().threads(threads);
-            builder.limit_of(Class::Dns.index()).unwrap_or(threads)
+            builder.limit_of(Class::Dns as usize).unwrap_or(threads)
         });
         assert_eq!(limits, [1, 1, 2, 2, 3, 4]);
     }
@@ -529,7 +521,7 @@ mod tests {
             .limit(Class::Cpu, 0)
             .name("a\0b");
         assert_eq!(builder.threads, 1);
-        assert_eq!(builder.limits[Class::Cpu.index()], Some(1));
+        assert_eq!(builder.limits[Class::Cpu as usize], Some(1));
         assert_eq!(builder.name, "a");
     }
 }

@@ -2,7 +2,8 @@
 //! of handles in the order of creation: these are added at the end.
 //!
 //! The code of a `BTreeMap` is forty times as much for each type of key and value, and every
-//! program that uses the crate compiles it.
+//! program that uses the crate compiles it: with `BTreeMap`s the crate takes 18 % more CPU time in
+//! debug (6.5 s in place of 5.5) and 20 % more in release (18.8 s in place of 15.6).
 
 /// Values by key, in the order of the keys.
 pub(crate) struct SortedMap<K, V> {

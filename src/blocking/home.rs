@@ -71,13 +71,6 @@ impl Home {
             .0
     }
 
-    /// Called when the completion of a job that was not cancelled has arrived.
-    pub(super) fn arrived(&self) {
-        if let Some(after) = self.end() {
-            after();
-        }
-    }
-
     /// Stops counting a job. Returns the callback to run on completion.
     pub(super) fn end(&self) -> Option<After> {
         current::with_loop_of(&self.shared, |core| core?.end_job(self.key))

@@ -184,7 +184,9 @@ where
             // The loop has stopped counting the job when it was cancelled.
             return;
         }
-        self.home.arrived();
+        if let Some(after) = self.home.end() {
+            after();
+        }
         if self.is(ABORTED) {
             return;
         }

@@ -16,12 +16,13 @@ use loom::sync::{Condvar, Mutex};
 
 use super::job::Job;
 use crate::event_loop::ledger::jobs::{After, JobKey};
-use crate::executor::inbox::{Inbox, Notify};
+use crate::executor::inbox::Inbox;
 use crate::executor::join::Awaited;
 use crate::pool::{Class, Pool, PoolBuilder};
 use crate::raw::task::Payload;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
+use crate::sys::poller::Notify;
 use crate::task_info::Id;
 
 /// A model of the kernel's wait: a flag that a notification sets and the end of a wait clears.

@@ -113,12 +113,8 @@ impl Core {
     /// global one.
     pub(crate) fn pool(&self) -> &Pool {
         let of_wait = self.waits.chosen().and_then(Wait::pool);
-        of_wait.unwrap_or_else(|| self.own_pool())
-    }
-
-    /// Returns the loop's own thread pool, or the global one.
-    pub(crate) fn own_pool(&self) -> &Pool {
-        self.pool.as_ref().unwrap_or_else(|| Pool::of_process())
+        let chosen = of_wait.or(self.pool.as_ref());
+        chosen.unwrap_or_else(|| Pool::of_process())
     }
 
     /// Returns all tasks and the jobs that count as tasks, with their wakers, oldest first.

@@ -423,8 +423,7 @@ pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + '
 /// Queues a poll of the main future of a loop.
 pub(crate) fn push_main_future(core: &Core) {
     let poll_main = || with(|core| core.map_or((), |core| core.executor.poll_main_future()));
-    core.executor
-        .push_call(Lane::Microtasks, Call::new(poll_main));
+    core.executor.lanes.push_call(Call::new(poll_main));
 }
 
 /// Schedules the main future.

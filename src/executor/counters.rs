@@ -119,7 +119,8 @@ impl Counters {
     pub(crate) fn begin_wait(&self, start: u64, pace: Option<&Pace>) -> u64 {
         if let Some(pace) = pace {
             let active = start.wrapping_sub(self.begun.get()) - self.idle.get();
-            pace.note(WAITING, active);
+            pace.still
+                .store(active << STATE_BITS | WAITING, Ordering::Relaxed);
         }
         self.end_busy(start)
     }
@@ -135,7 +136,8 @@ impl Counters {
         self.idle.set(idle);
         self.busy_since.set(end);
         if let Some(pace) = pace {
-            pace.note(BUSY, idle);
+            pace.still
+                .store(idle << STATE_BITS | BUSY, Ordering::Relaxed);
         }
     }
 
@@ -222,14 +224,6 @@ impl Pace {
         self.set(active << STATE_BITS | STOPPED, idle);
     }
 
-    /// Notes that the loop [waits](WAITING) from now on, after so long an active time, or that it is
-    /// [busy](BUSY) again, after so long an idle time.
-    #[inline]
-    fn note(&self, state: u64, still: u64) {
-        self.still
-            .store(still << STATE_BITS | state, Ordering::Relaxed);
-    }
-
     fn set(&self, still: u64, other: u64) {
         // No reader takes the two words of different moments: it reads `still` again.
         self.still.store(u64::MAX, Ordering::SeqCst);
@@ -260,7 +254,8 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUSY, Pace, WAITING};
+    use super::{BUSY, Pace, STATE_BITS, WAITING};
+    use std::sync::atomic::Ordering;
     use std::thread;
     use std::time::Duration;
 
@@ -276,10 +271,11 @@ mod tests {
             pace.read().0 >= active + 1_000_000,
             "the active time passes"
         );
-        pace.note(WAITING, 9);
+        pace.still
+            .store(9 << STATE_BITS | WAITING, Ordering::Relaxed);
         let (active, idle) = pace.read();
         assert!(active == 9 && idle >= 7, "{active} {idle}");
-        pace.note(BUSY, 11);
+        pace.still.store(11 << STATE_BITS | BUSY, Ordering::Relaxed);
         assert_eq!(pace.read().1, 11);
         pace.stop(13, 11);
         assert_eq!((pace.read(), pace.read()), ((13, 11), (13, 11)));

@@ -28,11 +28,6 @@ impl Executor {
         self.is_closed.set(true);
     }
 
-    #[inline]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.get()
-    }
-
     /// Returns whether there are tasks that are not being polled. A task that is being polled
     /// cannot be dropped.
     pub(crate) fn has_idle_tasks(&self) -> bool {

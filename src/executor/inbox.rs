@@ -17,11 +17,7 @@
 use std::sync::PoisonError;
 
 use crate::raw::sync::{AtomicU8, Mutex, Ordering};
-
-/// Ends the wait of a parked loop.
-pub(crate) trait Notify {
-    fn notify(&self);
-}
+use crate::sys::poller::Notify;
 
 /// The loop is running, and nothing was sent since its last check.
 const IDLE: u8 = 0;

@@ -202,7 +202,7 @@ impl<R> Lanes<R> {
     pub(crate) fn pop_microtask(&self) -> Option<Microtask<R>> {
         match self.microtasks.pop()? {
             Some(task) => Some(Microtask::Task(task)),
-            None => self.calls.pop().map(Microtask::Call),
+            None => Some(Microtask::Call(self.calls.pop()?)),
         }
     }
 

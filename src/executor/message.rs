@@ -16,9 +16,3 @@ pub(crate) enum Message {
     /// Delivers the completion of a job.
     JobEnded(Arc<dyn Job>),
 }
-
-impl Message {
-    pub(crate) fn is_end_of_job(&self) -> bool {
-        matches!(self, Self::JobEnded(_))
-    }
-}

@@ -15,7 +15,7 @@ use crate::task_info::{Id, Info};
 /// The live tasks. Names and contexts are stored here, since few tasks have one; the rest of
 /// [`Info`] is stored in the task itself.
 pub(crate) struct Registry {
-    tasks: Slots<Entry>,
+    pub(super) entries: Slots<Entry>,
     /// The names, by slot.
     names: RefCell<NumberedMap<u32, Rc<str>>>,
     /// What the tasks run in that are not being polled, by slot.
@@ -44,7 +44,7 @@ pub(crate) struct TaskState {
 impl Registry {
     pub(crate) fn new() -> Self {
         Self {
-            tasks: Slots::new(),
+            entries: Slots::new(),
             names: RefCell::default(),
             contexts: RefCell::default(),
             has_extras: Cell::new(false),
@@ -64,9 +64,9 @@ impl Registry {
     ) -> T {
         let id = self.new_id();
         // The table is never longer.
-        let slot = self.tasks.next() as u32;
+        let slot = self.entries.next() as u32;
         let (task, made) = make(id, slot);
-        self.tasks.insert(task);
+        self.entries.insert(task);
         if let Some(name) = name {
             self.has_extras.set(true);
             self.names.borrow_mut().insert(slot, name);
@@ -92,7 +92,7 @@ impl Registry {
     /// too.
     #[inline]
     pub(crate) fn remove(&self, slot: u32) -> bool {
-        self.tasks.remove(slot as usize);
+        self.entries.remove(slot as usize);
         self.ended.set(self.ended.get() + 1);
         self.has_extras.get()
     }
@@ -129,7 +129,7 @@ impl Registry {
 
     /// Schedules every task that is not scheduled. It runs no user code.
     pub(crate) fn wake_all(&self) {
-        for task in self.tasks.list() {
+        for task in self.entries.list() {
             task.wake();
         }
     }
@@ -137,13 +137,16 @@ impl Registry {
     /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
     pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<Waker> {
-        self.tasks.list().get(nth).map(|task| task.counted_waker())
+        self.entries
+            .list()
+            .get(nth)
+            .map(|task| task.counted_waker())
     }
 
     /// Schedules a task, if it is still alive and not scheduled. It runs no user code.
     #[cfg(feature = "stacks")]
     pub(crate) fn wake(&self, slot: u32, id: Id) {
-        let task = self.tasks.get(slot as usize);
+        let task = self.entries.get(slot as usize);
         if let Some(task) = task.filter(|task| task.local().id == id) {
             task.wake();
         }
@@ -152,7 +155,7 @@ impl Registry {
     /// Marks a task, if it is still alive, to be dropped when the lane reaches it, and schedules
     /// it. It runs no user code.
     pub(crate) fn abort(&self, slot: u32, id: Id) {
-        let task = self.tasks.get(slot as usize);
+        let task = self.entries.get(slot as usize);
         if let Some(task) = task.filter(|task| task.local().id == id) {
             task.abort();
         }
@@ -170,31 +173,24 @@ impl Registry {
 
     /// Returns whether the slot of a task meets a condition.
     pub(crate) fn any(&self, condition: impl Fn(u32) -> bool) -> bool {
-        let tasks = self.tasks.list();
+        let tasks = self.entries.list();
         tasks.iter().any(|task| condition(task.slot()))
     }
 
     /// Returns the number of the task in a slot.
     pub(crate) fn id(&self, slot: u32) -> Option<Id> {
-        let task = self.tasks.get(slot as usize);
+        let task = self.entries.get(slot as usize);
         task.map(|task| task.local().id)
     }
 
-    /// Returns whether a waker is that of the task in a slot.
-    #[inline]
-    pub(crate) fn is_waker_of(&self, slot: u32, waker: &Waker) -> bool {
-        let task = self.tasks.get(slot as usize);
-        task.is_some_and(|task| task.waker_data() == waker.data())
-    }
-
     pub(crate) fn info(&self, slot: u32) -> Option<Info> {
-        let task = self.tasks.get(slot as usize);
+        let task = self.entries.get(slot as usize);
         task.map(|task| self.info_of(&task))
     }
 
     /// Returns all tasks with their wakers.
     pub(crate) fn states(&self) -> Vec<TaskState> {
-        let tasks = self.tasks.list();
+        let tasks = self.entries.list();
         let state = |task: &Entry| TaskState {
             info: self.info_of(task),
             slot: Some(task.slot()),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counters::Pace;
-use super::inbox::{Inbox, Notify};
+use super::inbox::Inbox;
 use super::join::panic_message;
 use super::message::Message;
 use super::registry::Registry;
@@ -230,10 +230,4 @@ pub enum UnhandledPanic {
     /// Stops the loop at the end of the turn, and propagates the panic out of the call that runs
     /// it.
     Unwind,
-}
-
-impl Notify for Notifier {
-    fn notify(&self) {
-        Self::notify(self);
-    }
 }

@@ -55,7 +55,7 @@ impl Queue {
     }
 
     pub(super) fn push(&mut self, job: Queued) {
-        let class = job.class.index();
+        let class = job.class as usize;
         let line = &mut self.lines[class];
         if line.limit.is_none() {
             self.common.push_back(Entry::Job(job));
@@ -87,10 +87,10 @@ impl Queue {
 
     /// Records that a job of this class has finished.
     pub(super) fn ended(&mut self, class: Class) {
-        let line = &mut self.lines[class.index()];
+        let line = &mut self.lines[class as usize];
         if line.limit.is_some() {
             line.running -= 1;
-            self.offer_token(class.index());
+            self.offer_token(class as usize);
         }
     }
 

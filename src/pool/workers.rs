@@ -132,7 +132,7 @@ impl Workers {
     }
 
     /// The pool in this process.
-    fn here(&self) -> &Self {
+    pub(super) fn here(&self) -> &Self {
         if self.generation == fork::GENERATION.load(Ordering::Relaxed) {
             return self;
         }
@@ -148,10 +148,6 @@ impl Workers {
     ///
     /// The OS error of starting a thread, if there is no thread.
     pub(super) fn submit(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
-        self.here().enqueue(class, job)
-    }
-
-    fn enqueue(&self, class: Class, job: Arc<dyn Job>) -> io::Result<()> {
         let queued = Queued {
             job,
             class,

@@ -158,7 +158,7 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
     if limits.threads == Threads::Refuse {
         core.executor.shared.foreign_senders.refuse();
     }
-    let pool = core.own_pool().manual_twin();
+    let pool = core.pool().manual_twin();
     let shuffled = Shuffled::new(group, limits, pool, Peers::new(patience));
     Ok(Some(Box::new(shuffled)))
 }

@@ -259,7 +259,7 @@ impl Signals {
     /// }
     /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<SignalKind>> {
-        if let Some(kind) = self.try_recv() {
+        if let Some(kind) = self.queue.caught.borrow_mut().pop_front() {
             return Poll::Ready(Some(kind));
         }
         if self.queue.is_closed.get() || self.core.handle.is_closed() {

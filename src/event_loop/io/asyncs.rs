@@ -107,6 +107,9 @@ impl Asyncs {
     /// Returns the next handle of the walk with a pending send, and clears its mark.
     // Rule R119.
     pub(crate) fn next(&self, walk: &mut Walk) -> Option<Rc<AsyncState>> {
+        if walk.next == walk.end {
+            return None;
+        }
         let list = self.list.borrow();
         let listed = list.starting_at(walk.next);
         for (place, state) in listed.take_while(|&(place, _)| place < walk.end) {

@@ -29,7 +29,7 @@ use crate::label::Label;
 use crate::phase_order::Phase;
 use crate::probe::{Area, Origin};
 use crate::sorted::SortedMap;
-use crate::sys::poller::{Interest, Registration};
+use crate::sys::poller::{Interest, Notify as _, Registration};
 use crate::sys::process::{self, Descriptor, Process};
 use crate::sys::signal::CHILD_SIGNAL;
 use crate::wait_list::{WaitKey, WaitList};

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use super::Io;
-use super::asyncs::Walk;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::message::Message;
@@ -44,7 +43,7 @@ impl Taken {
         let mut batch = self.batch.borrow_mut();
         loop {
             let message = batch.pop()?;
-            if message.is_end_of_job() {
+            if matches!(message, Message::JobEnded(_)) {
                 return Some(message);
             }
             self.late.borrow_mut().push_back(message);
@@ -100,20 +99,16 @@ impl Core {
         }
         // The walk is taken before the messages run, so that a handle that a message creates is not
         // visited (R123).
-        let walk = self.io.asyncs.walk();
+        let mut walk = self.io.asyncs.walk();
         let mut calls = 0;
         while let Some(message) = taken.next(calls) {
-            calls += usize::from(!message.is_end_of_job());
+            calls += usize::from(!matches!(message, Message::JobEnded(_)));
             self.dispatch_message(message);
         }
         if !taken.late.borrow().is_empty() {
             // Keeps the next turn from sleeping.
             inbox.signal();
         }
-        self.run_asyncs(walk);
-    }
-
-    fn run_asyncs(&self, mut walk: Walk) {
         while let Some(handle) = self.io.asyncs.next(&mut walk) {
             let mut again = true;
             while again {
@@ -129,13 +124,13 @@ impl Core {
         let origin = match &message {
             // Only a watched loop asks for the line, which is a virtual call.
             Message::JobEnded(job) if self.executor.probe.has(Mode::DISPATCH) => {
-                Origin::new(Keeper::Work, job.site())
+                Some(Origin::new(Keeper::Work, job.site()))
             }
-            _ => Origin::default(),
+            _ => None,
         };
         self.dispatch(
             Phase::Poll,
-            || origin,
+            || origin.unwrap_or_default(),
             || match message {
                 Message::Wake(runnable) => self.executor.lanes.push_task(runnable),
                 Message::WakeMainFuture => current::push_main_future(self),

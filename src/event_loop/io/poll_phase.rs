@@ -42,11 +42,13 @@ impl Core {
             let mut dispatched = 0;
             let has_after_io = self.io.after_io.is_used.get();
             if has_after_io {
-                let wait = self.waits.chosen();
-                if !wait.is_some_and(|wait| wait.holds_signals(self)) {
+                let way = self.waits.chosen();
+                if !way.is_some_and(|way| way.holds_signals(self)) {
                     self.io.after_io.end_wait();
                 }
-                dispatched += self.run_wakes_of_hook();
+                if way.is_some() {
+                    dispatched += self.run_wakes_of_hook();
+                }
             }
             // A wake-up counts as progress even if it has no callback (R90).
             // Messages that were taken and not delivered keep the inbox pending.
@@ -273,6 +275,11 @@ impl Core {
         // A source that user code closes meanwhile stays in memory.
         let sources = self.io.sources.slots.hold();
         while let Some(Event { key, ready }) = events.next() {
+            if key > MAX_KEY {
+                // The notifier or the timer of the poller has ended the wait.
+                events.advance();
+                continue;
+            }
             // The event of a closed source is dropped; a new source in its slot has another key
             // (R94).
             let Some(source) = source_of(&sources, key) else {
@@ -293,8 +300,13 @@ impl Core {
                 let woken = self.wake_directions(source, ready);
                 dispatched += woken;
                 has_changed = woken > 0;
+            } else if let Some(slot) = source.waiters(Direction::Read).end_only() {
+                // The waker is in its slot again before the task is polled, which finds it there.
+                self.dispatch(Phase::Poll, || self.ready_origin(source), || slot.wake());
+                dispatched += 1;
             } else if source.is_awaited(Direction::Read) {
-                dispatched += self.wake_readers(source);
+                let readers = source.waiters(Direction::Read);
+                dispatched += self.wake_slot_and_futures(source, readers);
             }
             // Only now: after a panic above, the event is dispatched again. The kernel reports an
             // edge once, so the remaining waiters would otherwise never be woken.
@@ -322,29 +334,12 @@ impl Core {
             .sum()
     }
 
-    /// Dispatches the next event, which belongs to the poller itself, a subscriber, a poll handle,
-    /// or a source that was closed. Returns the number of callbacks.
+    /// Dispatches the next event, which belongs to a subscriber, a poll handle, or a source that
+    /// was closed. Returns the number of callbacks.
     #[inline(never)]
     fn run_event_without_source(&self, key: usize, events: &Events) -> usize {
-        if key > MAX_KEY {
-            // The notifier or the timer of the poller has ended the wait.
-            events.advance();
-            return 0;
-        }
         self.io.after_io.note_event(key);
         self.run_poll_handle(key, events)
-    }
-
-    /// Wakes the readers of a source, one callback for each.
-    #[inline(always)]
-    fn wake_readers(&self, source: &SourceState) -> usize {
-        let waiters = source.waiters(Direction::Read);
-        // The waker is in its slot again before the task is polled, so that the poll finds it.
-        let Some(slot) = waiters.end_only() else {
-            return self.wake_slot_and_futures(source, waiters);
-        };
-        self.dispatch(Phase::Poll, || self.ready_origin(source), || slot.wake());
-        1
     }
 
     /// Wakes the waker in the slot, then the futures that waited when the event was taken.

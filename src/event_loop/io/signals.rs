@@ -236,23 +236,6 @@ impl Signals {
     pub(super) fn passes_child(&self) -> bool {
         self.passes_child.replace(false)
     }
-
-    /// Returns the next listener to call, and whether it was a one-shot listener, which is now
-    /// stopped.
-    #[inline]
-    fn next(&self) -> Option<(Rc<Listener>, bool)> {
-        loop {
-            let (listener, place) = self.listeners.pop_due()?;
-            listener.entries.set(listener.entries.get() - 1);
-            if listener.is_still_at(place) {
-                let once = listener.once.get();
-                if once {
-                    self.stop(&listener);
-                }
-                return Some((listener, once));
-            }
-        }
-    }
 }
 
 impl Subscriber for Signals {
@@ -277,7 +260,7 @@ impl AfterIo for Signals {
         self.marked().is_some()
             || !self.waiting.borrow().is_empty()
             || self.saw_child.get()
-            || self.has_due()
+            || self.listeners.has_due()
     }
 
     fn has_due(&self) -> bool {
@@ -299,8 +282,13 @@ impl AfterIo for Signals {
     /// Calls the listeners of the pass. They count as one event, in `collect`.
     #[inline]
     fn deliver(&self, core: &Core) -> usize {
-        while let Some((listener, once)) = self.next() {
-            if once {
+        while let Some((listener, place)) = self.listeners.pop_due() {
+            listener.entries.set(listener.entries.get() - 1);
+            if !listener.is_still_at(place) {
+                continue;
+            }
+            if listener.once.get() {
+                self.stop(&listener);
                 core.set_active(&listener.header, false);
             }
             let header = &listener.header;

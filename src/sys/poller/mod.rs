@@ -509,8 +509,14 @@ pub(crate) struct Notifier {
     kernel: Weak<Kernel>,
 }
 
-impl Notifier {
-    pub(crate) fn notify(&self) {
+/// Ends the wait of a loop.
+// A trait, since the models of threads have no kernel.
+pub(crate) trait Notify {
+    fn notify(&self);
+}
+
+impl Notify for Notifier {
+    fn notify(&self) {
         if let Some(kernel) = self.kernel.upgrade() {
             kernel.notify();
         }

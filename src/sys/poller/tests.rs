@@ -3,8 +3,8 @@
 #[cfg(feature = "test-util")]
 use super::RawEvent;
 use super::{
-    Event, Events, HAS_TIMER, Interest, MAX_KEY, NOTIFY_KEY, Poller, REPORTS_END, Ready,
-    Registration,
+    Event, Events, HAS_TIMER, Interest, MAX_KEY, NOTIFY_KEY, Notify as _, Poller, REPORTS_END,
+    Ready, Registration,
 };
 use std::io::Write;
 use std::os::unix::net::UnixStream;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::LARGEST;
 use crate::sorted::sorted_by_number;
-use crate::sys::poller::Notifier;
+use crate::sys::poller::{Notifier, Notify as _};
 
 /// The signals that were caught for one loop and not delivered yet, each with the order of its
 /// first catch.
