@@ -419,7 +419,12 @@ impl Core {
     // Rule N9. Inlined, so that no call lies between an event, the wake and the poll, and the
     // closures stay in registers.
     #[inline(always)]
-    fn dispatch(&self, phase: Phase, origin: impl FnOnce() -> Origin, callback: impl FnOnce()) {
+    pub(crate) fn dispatch(
+        &self,
+        phase: Phase,
+        origin: impl FnOnce() -> Origin,
+        callback: impl FnOnce(),
+    ) {
         if self.executor.probe.has(Mode::DISPATCH) {
             return self.dispatch_watched(phase, origin(), &mut once(callback));
         }

@@ -34,6 +34,7 @@ mod times;
 mod unix;
 mod watch;
 mod watch_poll;
+mod watches;
 #[cfg(not(unix))]
 mod windows;
 

@@ -42,8 +42,7 @@ pub(crate) enum Role {
     /// It was connected to its peer from here.
     Connected,
     /// It connects two processes that exchange messages.
-    #[cfg(feature = "process")]
-    #[allow(dead_code, reason = "Windows has no channel to a child")]
+    #[cfg(all(unix, feature = "process"))]
     Channel,
     Stdin,
     Stdout,
@@ -55,7 +54,7 @@ impl Role {
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Unknown | Self::Accepted | Self::Connected => None,
-            #[cfg(feature = "process")]
+            #[cfg(all(unix, feature = "process"))]
             Self::Channel => Some("channel"),
             Self::Stdin => Some("stdin"),
             Self::Stdout => Some("stdout"),

@@ -44,6 +44,7 @@
 #[cfg(unix)]
 mod channel;
 mod child;
+mod children;
 mod command;
 #[cfg(unix)]
 mod pipe_stdio;

@@ -11,12 +11,10 @@
 //!
 //! `wait.rs` has the other ways to wait.
 
-mod after_io;
+pub(crate) mod after_io;
 pub(crate) mod asyncs;
 #[cfg(any(test, feature = "test-util"))]
 mod batch;
-#[cfg(feature = "process")]
-pub(crate) mod children;
 pub(crate) mod connects;
 mod deferred;
 mod late;
@@ -27,17 +25,15 @@ mod poll_phase;
 pub(crate) mod signals;
 pub(crate) mod sources;
 #[cfg(any(feature = "fs", feature = "signal"))]
-mod subscribers;
+pub(crate) mod subscribers;
 pub(crate) mod waiters;
-#[cfg(feature = "fs")]
-pub(crate) mod watches;
 
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use self::after_io::AfterIoList;
+use self::after_io::{AfterIoList, Subscriber};
 use self::asyncs::Asyncs;
 use self::connects::Connects;
 use self::deferred::DeferredSources;
@@ -78,6 +74,12 @@ impl Io {
             asyncs: Asyncs::new(),
             after_io: AfterIoList::default(),
         }
+    }
+
+    /// Returns the subscriber of a kind, which its first use creates.
+    #[inline]
+    pub(crate) fn subscriber<S: Subscriber>(&self) -> &S {
+        self.after_io.subscriber()
     }
 
     #[inline]

@@ -17,8 +17,8 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
+use super::watches::Watch;
 use crate::error::{Error as Refusal, OsError};
-use crate::event_loop::io::watches::Watch;
 use crate::keeper::Keeper;
 pub use crate::kinds::WatchKind;
 use crate::raw::bound::Bound;

@@ -12,8 +12,8 @@ use futures::io::AsyncRead;
 
 #[cfg(unix)]
 use super::channel::Channel;
+use super::children::{ChildState, End};
 use crate::error::Error;
-use crate::event_loop::io::children::{ChildState, End};
 use crate::io::{PipeReader, PipeWriter};
 use crate::raw::bound::Bound;
 use crate::runtime::handle::{Handle, HandleCore, impl_handle};

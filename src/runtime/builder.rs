@@ -276,8 +276,7 @@ impl Builder {
     }
 
     /// Sets how the loop waits in place of the kernel.
-    #[cfg(feature = "tokio-rt")]
-    #[allow(dead_code, reason = "Windows has no tokio inside of the loop")]
+    #[cfg(all(unix, feature = "tokio-rt"))]
     pub(crate) fn set_wait(mut self, make: MakeWait) -> Self {
         self.wait = Some(make);
         self

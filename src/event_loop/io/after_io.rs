@@ -16,7 +16,7 @@ use std::io;
 use crate::event_loop::core::Core;
 
 /// A kind of event that comes last in the poll phase.
-pub(super) trait AfterIo: Any {
+pub(crate) trait AfterIo: Any {
     fn as_any(&self) -> &dyn Any;
 
     /// Notes what had happened when a wait ended: what comes later is left to the next wait.
@@ -62,15 +62,15 @@ pub(super) trait AfterIo: Any {
 
 /// The place of a subscriber in the order of delivery.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(crate) enum Order {
     Watches,
     Signals,
     Children,
 }
 
 /// A type that can subscribe.
-pub(super) trait Subscriber: AfterIo + Default {
-    const PLACE: Place;
+pub(crate) trait Subscriber: AfterIo + Default {
+    const ORDER: Order;
 }
 
 /// The subscribers, in the order of delivery. Each is created by its first user.
@@ -83,7 +83,7 @@ pub(super) struct AfterIoList {
 impl AfterIoList {
     /// Returns a subscriber. It is created on first use.
     pub(super) fn subscriber<S: Subscriber>(&self) -> &S {
-        let subscriber = self.list[S::PLACE as usize].get_or_init(|| {
+        let subscriber = self.list[S::ORDER as usize].get_or_init(|| {
             self.note_use();
             Box::new(S::default())
         });

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Io;
-use super::after_io::{AfterIo, Place, Subscriber};
+use super::after_io::{AfterIo, Order, Subscriber};
 use super::subscribers::Subscribers;
 use crate::event_loop::core::Core;
 use crate::event_loop::ledger::handles::{Header, Owner};
@@ -100,7 +100,7 @@ pub(crate) fn label(numbers: impl IntoIterator<Item = i32>) -> Label {
 }
 
 #[derive(Default)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     /// Created with the first listener.
     caught: OnceCell<Arc<Caught>>,
     /// The listeners by signal. An entry that is due has the listener's place when the signal was
@@ -154,7 +154,7 @@ impl Signals {
 
     /// Installs the handler of a signal for this loop.
     #[inline]
-    pub(super) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
+    pub(crate) fn hold(&self, poller: &Poller, number: i32) -> io::Result<()> {
         if let Some((watch, count)) = self.watches.borrow_mut().get_mut(number) {
             // Another handler may have replaced ours since the first listener started.
             watch.install()?;
@@ -170,7 +170,7 @@ impl Signals {
     }
 
     #[inline]
-    pub(super) fn release(&self, number: i32) {
+    pub(crate) fn release(&self, number: i32) {
         let mut watches = self.watches.borrow_mut();
         if let Some((_, count)) = watches.get_mut(number) {
             *count -= 1;
@@ -233,13 +233,13 @@ impl Signals {
 
     /// Returns whether the running pass has SIGCHLD, once in a pass.
     #[allow(dead_code, reason = "called for children only")]
-    pub(super) fn passes_child(&self) -> bool {
+    pub(crate) fn passes_child(&self) -> bool {
         self.passes_child.replace(false)
     }
 }
 
 impl Subscriber for Signals {
-    const PLACE: Place = Place::Signals;
+    const ORDER: Order = Order::Signals;
 }
 
 impl AfterIo for Signals {
@@ -323,8 +323,8 @@ impl AfterIo for Signals {
 
 impl Io {
     #[inline]
-    pub(super) fn signals(&self) -> &Signals {
-        self.after_io.subscriber()
+    pub(crate) fn signals(&self) -> &Signals {
+        self.subscriber()
     }
 
     /// Returns where the signals are recorded that are caught for this loop, if it has listeners.

@@ -29,11 +29,6 @@ const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 /// the poll handles and the watches.
 const LAST_GENERATION: usize = usize::MAX >> (SLOT_BITS + 1);
 
-/// The key of the descriptor that reports file changes; no source has it, nor a key shortly below
-/// it, which further descriptors have on platforms with several.
-#[cfg(feature = "fs")]
-pub(crate) const WATCHES_KEY: usize = MAX_KEY;
-
 /// What a task can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::sorted::{SortedMap, sorted_by_number};
 
 /// A table of `T`s by key `K`, and the events `E` that are due to them.
-pub(super) struct Subscribers<K, T, E> {
+pub(crate) struct Subscribers<K, T, E> {
     started: RefCell<SortedMap<(K, u64), Rc<T>>>,
     next_place: Cell<u64>,
     due: RefCell<VecDeque<(Rc<T>, E)>>,
@@ -27,32 +27,32 @@ impl<K, T, E> Default for Subscribers<K, T, E> {
 #[allow(dead_code, reason = "each kind of subscriber needs some of them")]
 impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     /// Returns the place of the next subscriber in the order of start.
-    pub(super) fn next_place(&self) -> u64 {
+    pub(crate) fn next_place(&self) -> u64 {
         self.next_place.get()
     }
 
     /// Adds a subscriber at the [next place](Self::next_place), and returns it with its key.
-    pub(super) fn insert(&self, key: K, subscriber: Rc<T>) -> (K, u64) {
+    pub(crate) fn insert(&self, key: K, subscriber: Rc<T>) -> (K, u64) {
         let place = self.next_place.get();
         self.next_place.set(place + 1);
         self.started.borrow_mut().insert((key, place), subscriber);
         (key, place)
     }
 
-    pub(super) fn remove(&self, key: (K, u64)) -> Option<Rc<T>> {
+    pub(crate) fn remove(&self, key: (K, u64)) -> Option<Rc<T>> {
         self.started.borrow_mut().remove(key)
     }
 
-    pub(super) fn get(&self, key: (K, u64)) -> Option<Rc<T>> {
+    pub(crate) fn get(&self, key: (K, u64)) -> Option<Rc<T>> {
         self.started.borrow().get(key).cloned()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.started.borrow().is_empty()
     }
 
     /// Returns whether a subscriber has the key `key`.
-    pub(super) fn has(&self, key: K) -> bool {
+    pub(crate) fn has(&self, key: K) -> bool {
         let started = self.started.borrow();
         let first = started.starting_at((key, 0)).next();
         first.is_some_and(|((found, _), _)| found == key)
@@ -60,7 +60,7 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
 
     /// Calls `f` with the subscribers of a key and their places, in the order of start. `f` runs no
     /// user code.
-    pub(super) fn each(&self, key: K, mut f: impl FnMut(u64, &Rc<T>)) {
+    pub(crate) fn each(&self, key: K, mut f: impl FnMut(u64, &Rc<T>)) {
         let started = self.started.borrow();
         let of_key = started.starting_at((key, 0));
         for ((_, place), subscriber) in of_key.take_while(|((found, _), _)| *found == key) {
@@ -69,7 +69,7 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     }
 
     /// Returns all subscribers in the order of start.
-    pub(super) fn list(&self) -> Vec<Rc<T>> {
+    pub(crate) fn list(&self) -> Vec<Rc<T>> {
         let started = self.started.borrow();
         let by_place = started.iter().map(|((_, place), one)| (place, one.clone()));
         sorted_by_number(by_place)
@@ -77,7 +77,7 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
 
     /// Removes all subscribers and returns them in the order of start. Drops the events due to
     /// them.
-    pub(super) fn take(&self) -> Vec<Rc<T>> {
+    pub(crate) fn take(&self) -> Vec<Rc<T>> {
         let all = self.list();
         drop(self.started.take());
         drop(self.due.take());
@@ -85,22 +85,22 @@ impl<K: Copy + Ord, T, E> Subscribers<K, T, E> {
     }
 
     /// Adds an event behind those that are due.
-    pub(super) fn push_due(&self, subscriber: Rc<T>, event: E) {
+    pub(crate) fn push_due(&self, subscriber: Rc<T>, event: E) {
         self.due.borrow_mut().push_back((subscriber, event));
     }
 
     /// Takes the first event that is due.
-    pub(super) fn pop_due(&self) -> Option<(Rc<T>, E)> {
+    pub(crate) fn pop_due(&self) -> Option<(Rc<T>, E)> {
         self.due.borrow_mut().pop_front()
     }
 
     /// Returns the subscriber of the first event that is due.
-    pub(super) fn first_due(&self) -> Option<Rc<T>> {
+    pub(crate) fn first_due(&self) -> Option<Rc<T>> {
         let due = self.due.borrow();
         due.front().map(|(subscriber, _)| subscriber.clone())
     }
 
-    pub(super) fn has_due(&self) -> bool {
+    pub(crate) fn has_due(&self) -> bool {
         !self.due.borrow().is_empty()
     }
 }

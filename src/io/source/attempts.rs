@@ -160,8 +160,7 @@ impl<T: AsSource> Source<T> {
     /// Takes one operation from the budget of the running poll, for an operation without a system
     /// call, such as a message that arrived with the previous one. It waits for the next poll phase
     /// if the budget is spent.
-    #[cfg(feature = "process")]
-    #[allow(dead_code, reason = "Windows has no channel to a child")]
+    #[cfg(all(unix, feature = "process"))]
     pub(crate) async fn spend(&self) -> io::Result<()> {
         if budget::take() || self.core.handle.core().defer(&self.state, Direction::Read) {
             return Ok(());

@@ -18,18 +18,21 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::Io;
-use super::after_io::{AfterIo, Place, Subscriber};
-use super::sources::WATCHES_KEY;
-use super::subscribers::Subscribers;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::event_loop::io::Io;
+use crate::event_loop::io::after_io::{AfterIo, Order, Subscriber};
+use crate::event_loop::io::subscribers::Subscribers;
 use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::label::Label;
 use crate::phase_order::Phase;
-use crate::sys::poller::Poller;
+use crate::sys::poller::{MAX_KEY, Poller};
 use crate::sys::watch::{Notice, Notices, WatchId, WatchKind};
+
+/// The key of the descriptor that reports file changes; no source has it, nor a key shortly below
+/// it, which further descriptors have on platforms with several.
+const WATCHES_KEY: usize = MAX_KEY;
 
 /// The number of notices that one poll phase takes from the kernel. The last read may exceed it.
 const NOTICES_PER_POLL: usize = 1024;
@@ -220,7 +223,7 @@ impl Watches {
 }
 
 impl Subscriber for Watches {
-    const PLACE: Place = Place::Watches;
+    const ORDER: Order = Order::Watches;
 }
 
 impl AfterIo for Watches {
@@ -282,7 +285,7 @@ impl AfterIo for Watches {
         for watch in watches {
             watch.key.set(None);
             let path = watch.path.get().cloned().unwrap_or_default();
-            match self.start(&core.io.poller, &watch, &path) {
+            match self.start(core.io.poller(), &watch, &path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     core.set_active(&watch.header, false);
@@ -306,7 +309,7 @@ impl AfterIo for Watches {
 impl Io {
     #[inline]
     fn watches(&self) -> &Watches {
-        self.after_io.subscriber()
+        self.subscriber()
     }
 }
 
@@ -316,6 +319,6 @@ impl Core {
     pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
         self.waits
             .note_outside("a watch of a file", watch.header.site());
-        self.io.watches().start(&self.io.poller, watch, path)
+        self.io.watches().start(self.io.poller(), watch, path)
     }
 }

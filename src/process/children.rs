@@ -17,12 +17,12 @@ use std::process::ExitStatus;
 use std::rc::Rc;
 use std::task::Waker;
 
-use super::Io;
-use super::after_io::{AfterIo, Place, Subscriber};
-use super::sources::SourceState;
-use super::subscribers::Subscribers;
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
+use crate::event_loop::io::Io;
+use crate::event_loop::io::after_io::{AfterIo, Order, Subscriber};
+use crate::event_loop::io::sources::SourceState;
+use crate::event_loop::io::subscribers::Subscribers;
 use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::keeper::Keeper;
 use crate::label::Label;
@@ -212,7 +212,7 @@ impl Children {
 }
 
 impl Subscriber for Children {
-    const PLACE: Place = Place::Children;
+    const ORDER: Order = Order::Children;
 }
 
 impl AfterIo for Children {
@@ -329,7 +329,7 @@ impl AfterIo for Children {
 impl Io {
     #[inline]
     fn children(&self) -> &Children {
-        self.after_io.subscriber()
+        self.subscriber()
     }
 }
 
@@ -371,9 +371,9 @@ impl Core {
         let Some(descriptor) = child.process.open() else {
             return false;
         };
-        let source = self.io.sources.insert(child.header.clone());
+        let source = self.io.add_source(child.header.clone(), false);
         let registration = Registration::new(
-            self.io.poller.clone(),
+            self.io.poller().clone(),
             descriptor,
             source.key,
             Interest::Read,
@@ -384,7 +384,7 @@ impl Core {
             Ok(registration)
         });
         let Ok(registration) = registration else {
-            self.io.sources.remove(&source);
+            self.io.remove_source(&source);
             return false;
         };
         let by_source = &self.io.children().by_source;
@@ -401,13 +401,13 @@ impl Core {
         let children = self.io.children();
         if let (true, Some(signal)) = (children.by_signal.borrow().is_empty(), CHILD_SIGNAL) {
             // A handler for SIGCHLD can always be installed.
-            let held = self.io.signals().hold(&self.io.poller, signal);
+            let held = self.io.signals().hold(self.io.poller(), signal);
             debug_assert!(held.is_ok(), "listening to SIGCHLD: {held:?}");
         }
         children.by_signal.borrow_mut().insert(child.place, ());
         // The child may have exited before the handler was installed.
         children.ask.set(true);
-        self.io.poller.notifier().notify();
+        self.io.poller().notifier().notify();
     }
 
     #[inline]
@@ -437,7 +437,7 @@ impl Core {
         };
         let by_source = &self.io.children().by_source;
         by_source.borrow_mut().remove(watched.source.key);
-        self.io.sources.remove(&watched.source);
+        self.io.remove_source(&watched.source);
         true
     }
 }
