@@ -1,7 +1,6 @@
 //! The ways to wait that are not the kernel: implementors of the trait
 //! [`Wait`](crate::event_loop::wait::Wait).
 
-#[cfg(all(unix, feature = "tokio-rt"))]
 pub(crate) mod hook;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod paused;

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::task::Waker;
 
 use super::shared::Entry;
 use crate::frame::Capture;
@@ -136,7 +135,7 @@ impl Registry {
 
     /// Returns a waker of the task at this place among the live ones.
     #[cfg(feature = "test-util")]
-    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<Waker> {
+    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<std::task::Waker> {
         self.entries
             .list()
             .get(nth)
@@ -164,6 +163,11 @@ impl Registry {
     /// Returns the number of tasks that were added.
     pub(crate) fn spawned(&self) -> u64 {
         self.next_id.get() - 1 - self.jobs.get()
+    }
+
+    /// Returns the number of tasks that have ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.get()
     }
 
     /// Returns the number of live tasks.

@@ -76,6 +76,7 @@ impl Executor {
     /// Polls a task in the current context, or drops it if it was aborted.
     pub(super) fn run_or_drop(&self, runnable: Runnable) {
         let (slot, id) = (runnable.slot(), runnable.local().id);
+        let ended = self.tasks.ended();
         if self.probe.wants(Wants::ACTIVITIES) && !runnable.is_aborted() {
             let origin = Origin::at(Some(runnable.local().site));
             let info = || self.tasks.info(slot);
@@ -86,7 +87,9 @@ impl Executor {
         } else {
             self.run_or_drop_plainly(runnable);
         }
-        if self.probe.wants(Wants::TASKS) && self.tasks.id(slot) != Some(id) {
+        // Few polls end a task, so the task is not looked up after each of them.
+        let has_ended = self.tasks.ended() != ended && self.tasks.id(slot) != Some(id);
+        if has_ended && self.probe.wants(Wants::TASKS) {
             self.probe.ended(id);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A [`WaitHook`] waits for the descriptor of the poller in place of the poller, and runs its own
 //! tasks meanwhile. The loop knows nothing else of that runtime.
+#![allow(dead_code, reason = "only a feature above sets a hook")]
 
 use std::any::Any;
 use std::cell::Cell;
