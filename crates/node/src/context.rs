@@ -13,7 +13,7 @@ use super::net::ReadBuffer;
 use super::perf_hooks::{Observers, Timeline};
 use super::process::ProcessState;
 use super::rejections::Rejections;
-use super::stream::OpenPipes;
+use super::stream::Links;
 use super::timers::TimerLists;
 use super::worker_threads::Environment;
 use phaseloop::LoopHandle;
@@ -27,7 +27,7 @@ pub(super) struct Node {
     pub(super) process: ProcessState,
     pub(super) callbacks: CallbackFutures,
     pub(super) rejections: Rejections,
-    pub(super) pipes: OpenPipes,
+    pub(super) links: Links,
     pub(super) emitters: OpenEmitters,
     pub(super) read_buffer: ReadBuffer,
     pub(super) http: HttpState,
@@ -78,7 +78,7 @@ impl Node {
                 process: ProcessState::default(),
                 callbacks: CallbackFutures::default(),
                 rejections: Rejections::default(),
-                pipes: OpenPipes::default(),
+                links: Links::default(),
                 emitters: OpenEmitters::default(),
                 read_buffer: ReadBuffer::default(),
                 http: HttpState::default(),
@@ -137,7 +137,7 @@ impl Extension for Shared {
         self.0.stat_watchers.shut_down();
         self.0.callbacks.shut_down();
         self.0.rejections.shut_down();
-        self.0.pipes.shut_down();
+        self.0.links.shut_down();
         self.0.emitters.shut_down();
         self.0.http.shut_down();
         self.0.observers.shut_down();

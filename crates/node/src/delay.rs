@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use crate::error::Error;
+use crate::process;
+use phaseloop::LoopHandle;
+
 /// The longest delay, in milliseconds.
 const LONGEST: f64 = i32::MAX as f64;
 
@@ -48,6 +52,34 @@ impl Delay {
     #[inline]
     pub(super) fn as_limit(self) -> Option<u32> {
         (self.asked != 0.0).then_some(self.millis)
+    }
+
+    /// Returns the idle time of a socket, where zero means that there is none. A time that is too
+    /// long is cut, with a warning.
+    ///
+    /// # Errors
+    ///
+    /// `ERR_OUT_OF_RANGE` for what is no time; `name` is that of the argument.
+    pub(super) fn as_idle_time(self, name: &str) -> Result<Option<Self>, Error> {
+        let asked = self.asked;
+        if !(0.0..f64::INFINITY).contains(&asked) {
+            let number = number_text(asked);
+            let text = format!(
+                "The value of \"{name}\" is out of range. It must be a non-negative finite number. Received {number}"
+            );
+            return Err(Error::range_error(text).coded("ERR_OUT_OF_RANGE"));
+        }
+        if asked > LONGEST {
+            let number = number_text(asked);
+            let text = format!(
+                "{number} does not fit into a 32-bit signed integer.\nTimer duration was truncated to {LONGEST}."
+            );
+            if LoopHandle::try_current().is_some() {
+                process::emit_warning("TimeoutOverflowWarning", &text);
+            }
+            return Ok(Some(Self::from(LONGEST)));
+        }
+        Ok((asked != 0.0).then_some(self))
     }
 
     /// Returns what is wrong with the delay, if a timer has to warn about it.
@@ -104,7 +136,7 @@ fn number_text(number: f64) -> String {
         number.to_string().replace("inf", "Infinity")
     } else if size >= 1e21 {
         format!("{number:e}").replace('e', "e+")
-    } else if size < 1e-6 {
+    } else if size > 0.0 && size < 1e-6 {
         format!("{number:e}")
     } else {
         number.to_string()

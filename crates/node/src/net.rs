@@ -47,4 +47,4 @@ pub(crate) use self::socket::open_connection;
 pub use self::socket::{
     CONNECT, KeepAliveOptions, READY, Socket, SocketOptions, TIMEOUT, connect, connect_with,
 };
-pub(crate) use self::socket::{Consumer, ReadBuffer};
+pub(crate) use self::socket::{Consumer, ReadBuffer, idle_time};

@@ -137,9 +137,9 @@ impl AgentBuilder {
     }
 
     /// Sets the time of inactivity after which a socket reports a timeout. A free socket is closed
-    /// then. JavaScript: `{ timeout }`.
+    /// then. Zero, and what is no time, sets none. JavaScript: `{ timeout }`.
     pub fn timeout(mut self, timeout: impl Into<Delay>) -> Self {
-        self.options.timeout = Some(timeout.into());
+        self.options.timeout = timeout.into().as_idle_time("timeout").ok().flatten();
         self
     }
 
@@ -468,7 +468,7 @@ impl Agent {
         let socket = (self.inner.options.connector)(&target.address, server_name, request.site());
         let timeout = self.timeout().or_else(|| request.timeout());
         if let Some(timeout) = timeout {
-            socket.limit_idle_time(timeout);
+            socket.limit_idle_time(Some(timeout));
         }
         let pooled = Pooled::new(socket, self.clone(), request.pool_name().to_owned());
         self.inner.pool.add_busy(&pooled);
@@ -483,7 +483,7 @@ impl Agent {
         let millis = |timeout: Option<Delay>| timeout.map(Delay::as_millis);
         let asked = request.timeout();
         if let Some(timeout) = asked.filter(|_| millis(asked) != millis(self.timeout())) {
-            pooled.socket().limit_idle_time(timeout);
+            pooled.socket().limit_idle_time(Some(timeout));
         }
     }
 

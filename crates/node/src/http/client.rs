@@ -36,7 +36,7 @@ use crate::context::Node;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, WeakThis as _};
-use crate::net::{CONNECT as CONNECTED, Socket, TIMEOUT};
+use crate::net::{CONNECT as CONNECTED, Socket, TIMEOUT, idle_time};
 use crate::site::Site;
 use crate::stream::{Sink as _, finished};
 use phaseloop::extension::frame::Frame;
@@ -162,6 +162,8 @@ impl ClientRequest {
         if let Some(found) = options.protocol.filter(|found| *found != agent.protocol()) {
             return Err(invalid_protocol(found, agent.protocol()));
         }
+        let timeout = options.timeout.map(|delay| delay.as_idle_time("timeout"));
+        let timeout = timeout.transpose()?.flatten();
         let state = Rc::new(Request {
             method: match &*options.method {
                 "" => "GET".to_owned(),
@@ -174,7 +176,7 @@ impl ClientRequest {
             },
             destination: Destination::new(&options.target, agent.default_port()),
             agent,
-            timeout: options.timeout,
+            timeout,
             exchange: Exchange::new(&options),
             is_reused: Cell::new(false),
             pooled: RefCell::default(),
@@ -293,14 +295,14 @@ impl ClientRequest {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`Socket::set_timeout`].
     // H69.
     pub fn set_timeout(&self, delay: impl Into<Delay>) {
         if self.state.exchange.is_ended() {
             return;
         }
+        let delay = idle_time(delay);
         self.state.receives_timeouts.set(true);
-        let delay = delay.into();
         match self.pooled() {
             Some(pooled) => {
                 self.listen_for_timeout(&pooled);
@@ -426,7 +428,7 @@ impl ClientRequest {
 }
 
 /// Sets the timeout of a socket, but not before it is connected.
-fn set_timeout_when_connected(socket: &Socket, delay: Delay) {
+fn set_timeout_when_connected(socket: &Socket, delay: Option<Delay>) {
     if socket.connecting() {
         socket.once_this(CONNECTED, move |socket, ()| socket.limit_idle_time(delay));
     } else {

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use self::spares::SpareMessages;
 pub(super) use self::spares::Spares;
-use super::incoming::{IncomingMessage, IncomingOptions, set_limit};
+use super::incoming::{IncomingMessage, IncomingOptions};
 use super::outgoing::{KeepAliveLine, Sending};
 use super::parser::{Fault, Limits, Parser, Part};
 use super::response::{ServerResponse, SpareResponse};
@@ -133,7 +133,7 @@ impl Connection {
         });
         socket.set_no_delay(true);
         if server.timeout.get().is_some() {
-            set_limit(socket, server.timeout.get());
+            socket.limit_idle_time(server.timeout.get().map(Into::into));
         }
         connection.listen();
         connection.place.set(Some(server.add(&connection)));
@@ -257,7 +257,7 @@ impl Connection {
         }
         if self.is_idle_limited.replace(false) {
             match self.server.timeout.get() {
-                Some(limit) => self.socket.limit_idle_time(limit.into()),
+                Some(limit) => self.socket.limit_idle_time(Some(limit.into())),
                 None => self.socket.mute_timeout(),
             }
         }

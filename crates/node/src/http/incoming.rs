@@ -10,7 +10,7 @@ use super::parser::{Head, Method};
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter, ListenerId, Listening};
-use crate::net::Socket;
+use crate::net::{Socket, idle_time};
 use crate::stream::{Done, Readable, Source, finished};
 use crate::string_decoder::Encoding;
 use phaseloop::task::next_tick;
@@ -385,9 +385,9 @@ impl IncomingMessage {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`Socket::set_timeout`].
     pub fn set_timeout(&self, delay: impl Into<Delay>) -> &Self {
-        set_limit(&self.inner.socket, delay.into().as_limit());
+        self.inner.socket.limit_idle_time(idle_time(delay));
         self
     }
 
@@ -554,14 +554,6 @@ impl Source<Vec<u8>> for Inner {
 fn report(readable: &Readable<Vec<u8>>, error: Option<Error>, done: Done) {
     let is_heard = readable.listener_count(ERROR) > 0;
     done.pass(error.filter(|_| is_heard));
-}
-
-/// Sets or removes the timeout of a socket.
-pub(super) fn set_limit(socket: &Socket, limit: Option<u32>) {
-    match limit {
-        Some(delay) => socket.limit_idle_time(delay.into()),
-        None => socket.clear_timeout(),
-    }
 }
 
 impl Emitter for IncomingMessage {

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::rc::{Rc, Weak};
 
 use super::connection::Connection;
-use super::incoming::{IncomingMessage, set_limit};
+use super::incoming::IncomingMessage;
 use super::outgoing::{
     Field, FirstLine, HeaderValue, IntoHeaders, OutgoingMessage, Role, SOCKET, Sending,
     headers_sent, validate_field,
@@ -17,6 +17,7 @@ use super::validate::validate_text;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{Emitter, EventEmitter};
+use crate::net::idle_time;
 use crate::reason::throw;
 use crate::stream::Callback;
 use phaseloop::task::next_tick;
@@ -367,12 +368,12 @@ impl ServerResponse {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`Socket::set_timeout`](crate::net::Socket::set_timeout).
     pub fn set_timeout(&self, delay: impl Into<Delay>) -> &Self {
-        let limit = delay.into().as_limit();
+        let limit = idle_time(delay);
         match self.message.sending().socket() {
-            Some(socket) => set_limit(&socket, limit),
-            None => drop(self.once(SOCKET, move |socket| set_limit(socket, limit))),
+            Some(socket) => socket.limit_idle_time(limit),
+            None => drop(self.once(SOCKET, move |socket| socket.limit_idle_time(limit))),
         }
         self
     }

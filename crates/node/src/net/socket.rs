@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 
 use self::hold::Hold;
+pub(crate) use self::idle::idle_time;
 #[cfg(feature = "tls")]
 pub(crate) use self::opening::open as open_connection;
 use self::options::KeepAlive;

@@ -13,6 +13,7 @@ use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::CLOSE;
+use super::links::References;
 use crate::error::Error;
 use crate::events::{ERROR, EventEmitter, Mark};
 use crate::promise;
@@ -47,6 +48,8 @@ enum Report {
     /// The end of a write: without an allocation, since each write has one. The sides of the stream
     /// live until then.
     Write(Rc<dyn WritableSide>, Option<Rc<dyn ReadableSide>>),
+    /// The end of the last function of a writable side.
+    End(Rc<dyn WritableSide>, Option<Rc<dyn ReadableSide>>),
 }
 
 impl Done {
@@ -63,11 +66,36 @@ impl Done {
         Self(Report::Write(side, other))
     }
 
+    /// Returns what the last function of `side` gets.
+    pub(super) fn of_end(side: Rc<dyn WritableSide>, other: Option<Rc<dyn ReadableSide>>) -> Self {
+        Self(Report::End(side, other))
+    }
+
+    /// Returns a report that does not keep the stream alive, for a value that the stream holds.
+    pub(super) fn downgrade(self) -> WeakDone {
+        WeakDone(match self.0 {
+            Report::Call(call) => WeakReport::Call(call),
+            Report::Write(side, _) => WeakReport::Write(Rc::downgrade(&side)),
+            Report::End(side, _) => WeakReport::End(Rc::downgrade(&side)),
+        })
+    }
+
+    /// Reports the references to a stream, as a [`Link`](super::links::Link) does.
+    pub(super) fn references(&self, found: &mut References) {
+        if let Report::Write(side, other) | Report::End(side, other) = &self.0 {
+            found.add(side);
+            if let Some(other) = other {
+                found.add(other);
+            }
+        }
+    }
+
     /// Reports the result of the operation.
     pub fn call(self, result: Result<(), Error>) {
         match self.0 {
             Report::Call(call) => call(result),
             Report::Write(side, _other) => side.write_is_done(result),
+            Report::End(side, _other) => side.end_is_done(result),
         }
     }
 
@@ -85,6 +113,37 @@ impl Done {
     /// Reports a failure.
     pub fn fail(self, error: impl Into<Error>) {
         self.call(Err(error.into()));
+    }
+}
+
+/// A [`Done`] that does not keep its stream alive.
+pub(super) struct WeakDone(WeakReport);
+
+enum WeakReport {
+    Call(Callback),
+    Write(Weak<dyn WritableSide>),
+    End(Weak<dyn WritableSide>),
+}
+
+impl WeakDone {
+    pub(super) fn call(self, result: Result<(), Error>) {
+        match self.0 {
+            WeakReport::Call(call) => call(result),
+            WeakReport::Write(side) => {
+                if let Some(side) = side.upgrade() {
+                    side.write_is_done(result);
+                }
+            }
+            WeakReport::End(side) => {
+                if let Some(side) = side.upgrade() {
+                    side.end_is_done(result);
+                }
+            }
+        }
+    }
+
+    pub(super) fn ok(self) {
+        self.call(Ok(()));
     }
 }
 
@@ -165,6 +224,8 @@ pub(super) trait WritableSide {
     fn constructed(&self);
     /// The write that was begun last is done, perhaps inside the write function.
     fn write_is_done(&self, result: Result<(), Error>);
+    /// The last function is done.
+    fn end_is_done(&self, result: Result<(), Error>);
     /// Queues a tick that fails the callbacks of all waiting writes.
     fn before_destroy(&self);
     fn release(&self);

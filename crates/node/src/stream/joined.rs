@@ -7,12 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use super::base::{Base, Done};
 use super::duplex::Duplex;
 use super::finished::sealed::Sealed as _;
 use super::finished::{EndOfStream, Sides};
+use super::links::{Link, References};
 use super::pipeline::{AsDuplex, Row};
 use super::readable::{Readable, ReadableBuilder};
 use super::writable::{Writable, WritableBuilder};
@@ -63,12 +64,12 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
                 ends.end.replace(Some(done));
             },
         );
-        front.end_with(writable.base(), readable.base(), &duplex);
+        front.end_with(writable.base(), readable.base());
         front.listen_to_writable();
         let finished = front.clone();
         writable.on(FINISH, move |()| finished.report_end());
-        front.end_with(readable.base(), writable.base(), &duplex);
-        front.listen_to_readable(&duplex);
+        front.end_with(readable.base(), writable.base());
+        front.listen_to_readable();
         duplex
     }
 }
@@ -186,10 +187,9 @@ impl<W: 'static, R: 'static> Composition<W, R> {
         let last = self.last.base();
         let over = move |_: Result<(), Error>| finished.report_end();
         EndOfStream::new(last, Sides::of(last), true, Box::new(over)).keep();
-        front.listen_to_readable(&duplex);
-        let (closed, known) = (front, duplex.clone());
+        front.listen_to_readable();
         row.outcome
-            .then(Box::new(move |result| closed.closed(&known, result)));
+            .then(Box::new(move |result| front.closed(result)));
         duplex
     }
 }
@@ -206,6 +206,10 @@ impl<W: 'static, R: 'static> fmt::Debug for Composition<W, R> {
 struct Front<W: 'static, R: 'static> {
     writable: Writable<W>,
     readable: Readable<R>,
+    /// The stream in front.
+    duplex: RefCell<Option<Duplex<W, R>>>,
+    place: usize,
+    node: Rc<Node>,
     /// A write that waits for room.
     write: RefCell<Option<Done>>,
     /// The end, which waits for the streams behind.
@@ -226,13 +230,13 @@ enum Close {
 
 impl<W: 'static, R: 'static> Front<W, R> {
     fn new(writable: &Writable<W>, readable: &Readable<R>) -> Rc<Self> {
-        // The streams hold each other until they are closed, or their loop ends.
         let node = Node::current();
-        node.emitters.insert(writable.emitter());
-        node.emitters.insert(readable.emitter());
-        Rc::new(Self {
+        Rc::new_cyclic(|me: &Weak<Self>| Self {
+            place: node.links.add(me.clone()),
+            node,
             writable: writable.clone(),
             readable: readable.clone(),
+            duplex: RefCell::default(),
             write: RefCell::default(),
             end: RefCell::default(),
             reads: Cell::new(false),
@@ -262,7 +266,9 @@ impl<W: 'static, R: 'static> Front<W, R> {
             this.forget();
             destroy(error, done);
         };
-        Duplex::new(readable, writable.destroy(destroy))
+        let duplex = Duplex::new(readable, writable.destroy(destroy));
+        self.duplex.replace(Some(duplex.clone()));
+        duplex
     }
 
     fn listen_to_writable(self: &Rc<Self>) {
@@ -275,15 +281,24 @@ impl<W: 'static, R: 'static> Front<W, R> {
         });
     }
 
-    fn listen_to_readable(self: &Rc<Self>, duplex: &Duplex<W, R>) {
-        let (more, stream) = (self.clone(), duplex.readable().clone());
+    /// Returns the stream in front, unless the link was abandoned.
+    fn stream(&self) -> Option<Duplex<W, R>> {
+        self.duplex.borrow().clone()
+    }
+
+    fn listen_to_readable(self: &Rc<Self>) {
+        let more = self.clone();
         self.readable.on(READABLE, move |()| {
-            if more.reads.replace(false) {
-                more.read(&stream);
+            if let Some(stream) = more.stream().filter(|_| more.reads.replace(false)) {
+                more.read(stream.readable());
             }
         });
-        let stream = duplex.readable().clone();
-        self.readable.on(END, move |()| stream.push_end());
+        let ended = self.clone();
+        self.readable.on(END, move |()| {
+            if let Some(stream) = ended.stream() {
+                stream.readable().push_end();
+            }
+        });
     }
 
     fn read(&self, stream: &Readable<R>) {
@@ -319,28 +334,57 @@ impl<W: 'static, R: 'static> Front<W, R> {
     }
 
     /// Closes the stream in front with one of its halves, whose error destroys the other one.
-    fn end_with(self: &Rc<Self>, half: &Rc<Base>, other: &Rc<Base>, duplex: &Duplex<W, R>) {
-        let other = Rc::downgrade(other);
-        let (front, duplex) = (self.clone(), duplex.clone());
+    fn end_with(self: &Rc<Self>, half: &Rc<Base>, other: &Rc<Base>) {
+        let (other, front) = (Rc::downgrade(other), self.clone());
         let over = move |result: Result<(), Error>| {
             if let (Err(error), Some(other)) = (&result, other.upgrade()) {
                 other.leave(Some(error.clone()));
             }
-            front.closed(&duplex, result);
+            front.closed(result);
         };
         EndOfStream::new(half, Sides::of(half), true, Box::new(over)).keep();
     }
 
     /// The streams behind have ended or failed.
-    fn closed(&self, duplex: &Duplex<W, R>, result: Result<(), Error>) {
+    fn closed(&self, result: Result<(), Error>) {
         let close = self.close.replace(Close::Over);
         match close {
             Close::Waiting(done) => done.call(result),
             Close::Open | Close::Over => {
-                if let Err(error) = result {
+                if let (Err(error), Some(duplex)) = (result, self.stream()) {
                     duplex.destroy(Some(error));
                 }
             }
         }
+    }
+}
+
+impl<W: 'static, R: 'static> Link for Front<W, R> {
+    fn references(&self, found: &mut References) {
+        found.writable(&self.writable);
+        found.readable(&self.readable);
+        if let Some(duplex) = &*self.duplex.borrow() {
+            found.duplex(duplex);
+        }
+        found.done(&self.write);
+        found.done(&self.end);
+    }
+
+    fn abandon(&self) {
+        let duplex = self.duplex.take();
+        self.writable.emitter().clear();
+        self.readable.emitter().clear();
+        if let Some(duplex) = duplex {
+            duplex.emitter().clear();
+        }
+        self.forget();
+        let close = self.close.replace(Close::Over);
+        drop(close);
+    }
+}
+
+impl<W: 'static, R: 'static> Drop for Front<W, R> {
+    fn drop(&mut self) {
+        self.node.links.remove(self.place);
     }
 }

@@ -3,9 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-use slab::Slab;
-
 use super::base::{StreamId, error_of};
+use super::links::{Link, References};
 use super::readable::{Pipes, Readable};
 use super::writable::Writable;
 use super::{CLOSE, DRAIN, END, FINISH, PIPE, UNPIPE};
@@ -40,10 +39,10 @@ impl<T: Clone + 'static> Readable<T> {
         self.pipe_with(sink, false);
     }
 
-    fn pipe_with(&self, sink: &Writable<T>, end: bool) {
+    pub(super) fn pipe_with(&self, sink: &Writable<T>, end: bool) -> Rc<Pipe<T>> {
         let node = Node::current();
         let pipe = Rc::new_cyclic(|me: &Weak<Pipe<T>>| Pipe {
-            place: node.pipes.add(me.clone()),
+            place: node.links.add(me.clone()),
             node,
             source: self.clone(),
             sink: sink.clone(),
@@ -59,6 +58,7 @@ impl<T: Clone + 'static> Readable<T> {
         let pipes = self.state().pipes.get_or_init(Box::default);
         pipes.sinks.borrow_mut().push(sink.id());
         pipe.start();
+        pipe
     }
 
     /// Stops writing into `sink`. JavaScript: `readable.unpipe(sink)`.
@@ -83,42 +83,12 @@ impl<T: Clone + 'static> Readable<T> {
     }
 }
 
-/// The open pipes of one loop. A pipe and its streams hold each other until the pipe is cleaned up
-/// or the loop is dropped.
-#[derive(Default)]
-pub(crate) struct OpenPipes {
-    list: RefCell<Slab<Weak<dyn OpenPipe>>>,
-}
-
-trait OpenPipe {
-    /// Removes the listeners of the streams, which the dropped loop no longer drives.
-    fn abandon(&self);
-}
-
-impl OpenPipes {
-    fn add(&self, pipe: Weak<dyn OpenPipe>) -> usize {
-        self.list.borrow_mut().insert(pipe)
-    }
-
-    fn remove(&self, place: usize) {
-        self.list.borrow_mut().try_remove(place);
-    }
-
-    pub(crate) fn shut_down(&self) {
-        let list = self.list.take();
-        for (_, pipe) in list {
-            if let Some(pipe) = pipe.upgrade() {
-                pipe.abandon();
-            }
-        }
-    }
-}
-
-struct Pipe<T: 'static> {
+/// A pipe and its streams hold each other until the pipe is cleaned up.
+pub(super) struct Pipe<T: 'static> {
     node: Rc<Node>,
     place: usize,
     source: Readable<T>,
-    sink: Writable<T>,
+    pub(super) sink: Writable<T>,
     ends: bool,
     cleaned_up: Cell<bool>,
     on_source: RefCell<Vec<ListenerId>>,
@@ -129,7 +99,12 @@ struct Pipe<T: 'static> {
     on_error: Cell<Option<ListenerId>>,
 }
 
-impl<T: 'static> OpenPipe for Pipe<T> {
+impl<T: 'static> Link for Pipe<T> {
+    fn references(&self, found: &mut References) {
+        found.readable(&self.source);
+        found.writable(&self.sink);
+    }
+
     fn abandon(&self) {
         self.source.emitter().clear();
         self.sink.emitter().clear();
@@ -138,7 +113,7 @@ impl<T: 'static> OpenPipe for Pipe<T> {
 
 impl<T: 'static> Drop for Pipe<T> {
     fn drop(&mut self) {
-        self.node.pipes.remove(self.place);
+        self.node.links.remove(self.place);
     }
 }
 
@@ -149,7 +124,11 @@ impl<T: Clone + 'static> Pipe<T> {
         let pipe = self.clone();
         // A source that has already ended emits no 'end' again.
         if state.end_emitted.get() {
-            next_tick(move || pipe.source_ended());
+            let kept = self.source.clone();
+            next_tick(move || {
+                pipe.source_ended();
+                drop(kept);
+            });
         } else {
             let listener = source.once(END, move |()| pipe.source_ended());
             self.on_source.borrow_mut().push(listener);

@@ -356,16 +356,19 @@ impl Row {
                 row.finish_all(Err(premature_close()), false);
             }
         });
-        source.pipe_without_end(sink);
-        let end_of = sink.clone();
+        let pipe = source.pipe_with(sink, false);
         let end = move || {
             ended.set(true);
-            end_of.end(());
+            pipe.sink.end(());
         };
         if !ends {
             self.finish(Ok(()));
         } else if source.ended() {
-            next_tick(end);
+            let kept = sink.clone();
+            next_tick(move || {
+                end();
+                drop(kept);
+            });
         } else {
             source.once(END, move |()| end());
         }

@@ -154,6 +154,11 @@ impl<T: 'static> Readable<T> {
         ReadableBuilder::new(Mode::OBJECTS)
     }
 
+    /// Returns whether something outside the program feeds the open stream.
+    pub(super) fn is_of_device(&self) -> bool {
+        self.state.has_source() && !self.destroyed()
+    }
+
     // The source's side.
 
     /// Adds a chunk to the stream. Returns `false` if the buffer is full; the stream calls `read`

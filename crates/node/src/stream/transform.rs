@@ -71,8 +71,23 @@ impl<R: 'static> Transformed<R> {
         if self.push(chunk) || self.readable.destroyed() {
             return next(self);
         }
-        let link = self.link.clone();
-        link.waiting.replace(Some(Box::new(move || next(self))));
+        let Self {
+            readable,
+            done,
+            link,
+        } = self;
+        // Weak, since the stream holds what waits.
+        let (state, weak) = (Rc::downgrade(readable.state()), Rc::downgrade(&link));
+        link.waiting.replace(Some(Box::new(move || {
+            if let (Some(state), Some(link)) = (state.upgrade(), weak.upgrade()) {
+                let readable = Readable::of(state);
+                next(Self {
+                    readable,
+                    done,
+                    link,
+                });
+            }
+        })));
     }
 
     /// Returns the readable side.
@@ -276,7 +291,7 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         let write = Box::new(move |chunk, done| writes.transform(&mut transform, chunk, done));
         let (ends, flush, finishes_first) = (link.clone(), self.flush, self.finishes_first);
         if finishes_first {
-            // More output that waits holds the link, which holds it.
+            // More output that waits is not needed any more.
             let destroyed = link.clone();
             readable = readable.destroy(move |error, done| {
                 drop(destroyed.waiting.take());
@@ -321,16 +336,28 @@ impl<R: 'static> Link<R> {
             return;
         };
         let before = readable.length();
-        let (link, side) = (self.clone(), readable.clone());
+        // Weak: `Transformed` keeps the stream alive, and what waits is held by the stream.
+        let (link, side, done) = (
+            Rc::downgrade(self),
+            Rc::downgrade(readable.state()),
+            done.downgrade(),
+        );
         let done = Box::new(move |result: Result<(), Error>| {
             if result.is_err() {
                 return done.call(result);
             }
+            let (Some(link), Some(state)) = (link.upgrade(), side.upgrade()) else {
+                return;
+            };
+            let side = Readable::of(state);
             let ended = side.state().ended.get();
             if ended {
                 // The user's function has ended the readable side itself. The write completes on a
                 // tick, after that end was processed.
-                next_tick(move || done.ok());
+                next_tick(move || {
+                    done.ok();
+                    drop(side);
+                });
             } else if is_ended(&side)
                 || side.length() == before
                 || side.length() < side.high_water_mark()
@@ -359,9 +386,10 @@ impl<R: 'static> Link<R> {
             readable.push_end();
             return done.ok();
         };
-        let side = readable.clone();
+        let (side, done) = (Rc::downgrade(readable.state()), done.downgrade());
         let done = Box::new(move |result: Result<(), Error>| {
-            if result.is_ok() {
+            let side = side.upgrade().map(Readable::of);
+            if let Some(side) = side.filter(|_| result.is_ok()) {
                 side.push_end();
             }
             done.call(result);
@@ -376,8 +404,9 @@ impl<R: 'static> Link<R> {
 
     /// Flushes a stream whose writable side has finished.
     fn flush_finished(self: &Rc<Self>, flush: Option<FlushHook<R>>) {
-        let readable = self.readable();
+        let link = Rc::downgrade(self);
         let done = Done::new(move |result: Result<(), Error>| {
+            let readable = link.upgrade().and_then(|link| link.readable());
             if let (Err(error), Some(readable)) = (result, readable) {
                 readable.destroy(Some(error));
             }

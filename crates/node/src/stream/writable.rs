@@ -128,6 +128,11 @@ pub(super) struct State<T: 'static> {
 }
 
 impl<T: 'static> Writable<T> {
+    /// Returns whether something outside the program takes the chunks of the open stream.
+    pub(super) fn is_of_device(&self) -> bool {
+        !matches!(self.state.output, Output::Functions(_)) && !self.destroyed()
+    }
+
     /// Creates a builder for a sink of bytes; `write` writes them.
     pub fn bytes(write: impl FnMut(T, Done) + 'static) -> WritableBuilder<T>
     where

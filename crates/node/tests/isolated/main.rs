@@ -15,6 +15,7 @@ mod util {
 mod http_idle;
 mod http_memory;
 mod left;
+mod links_memory;
 mod neighbours_memory;
 mod socket_memory;
 #[cfg(target_os = "linux")]

@@ -104,10 +104,7 @@ impl Pooled {
             Some(left) if left < timeout.as_millis().into() => Delay::from(left),
             _ => timeout,
         });
-        match timeout {
-            Some(timeout) => self.socket.limit_idle_time(timeout),
-            None => self.socket.clear_timeout(),
-        }
+        self.socket.limit_idle_time(timeout);
         true
     }
 

@@ -59,7 +59,7 @@ pub fn request(options: impl Into<RequestOptions>) -> ClientRequest {
 ///
 /// `ERR_UNESCAPED_CHARACTERS` for a bad path, `ERR_INVALID_HTTP_TOKEN` for a bad method or header
 /// name, `ERR_INVALID_CHAR` for a bad header value, `ERR_HTTP_TRAILER_INVALID` for a `Trailer`
-/// header without chunks.
+/// header without chunks, `ERR_OUT_OF_RANGE` for a timeout that is negative or no number.
 ///
 /// # Panics
 ///

@@ -274,7 +274,8 @@ impl RequestOptions {
     }
 
     /// Sets after how much inactivity of the socket [`TIMEOUT`](crate::net::TIMEOUT) is
-    /// emitted, from the start of the connection on. JavaScript: `{ timeout }`.
+    /// emitted, from the start of the connection on. Zero sets no limit; what is no time is an
+    /// error of the request. JavaScript: `{ timeout }`.
     pub fn timeout(mut self, timeout: impl Into<Delay>) -> Self {
         self.timeout = Some(timeout.into());
         self

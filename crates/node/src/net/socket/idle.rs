@@ -6,38 +6,53 @@ use std::rc::Rc;
 use super::{Socket, TIMEOUT};
 use crate::delay::Delay;
 use crate::events::Emitter as _;
+use crate::reason::throw;
 use crate::site::Site;
 use crate::timers::set_timeout_mut_at;
 
+/// Returns the idle time that a program asks for. `None`: there is no limit.
+///
+/// # Panics
+///
+/// Throws `ERR_OUT_OF_RANGE` for what is no time.
+pub(crate) fn idle_time(delay: impl Into<Delay>) -> Option<Delay> {
+    match delay.into().as_idle_time("msecs") {
+        Ok(delay) => delay,
+        Err(error) => throw(error),
+    }
+}
+
 impl Socket {
     /// Emits [`TIMEOUT`] whenever no byte was read or written for `delay`. The socket stays open; a
-    /// listener decides what to do. The call replaces an earlier timeout.
+    /// listener decides what to do. The call replaces an earlier timeout. A delay of zero,
     /// [`clear_timeout`](Self::clear_timeout) and the destruction of the socket stop the timer.
     /// JavaScript: `socket.setTimeout(delay)`.
     ///
-    /// The timer does not keep the loop alive.
+    /// A delay above 2³¹ − 1 milliseconds is cut to that, with a `TimeoutOverflowWarning`. The
+    /// timer does not keep the loop alive.
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// [Throws](crate::throw) `ERR_OUT_OF_RANGE` for a delay that is negative, infinite or no
+    /// number. Panics when no loop runs on this thread.
     #[track_caller]
     pub fn set_timeout(&self, delay: impl Into<Delay>) {
-        self.set_timeout_at(delay.into(), Location::caller());
+        self.clear_or_set(idle_time(delay), Location::caller());
     }
 
     /// Sets the timeout as a part of this module does, for the line that has made the connection.
     #[track_caller]
-    pub(crate) fn limit_idle_time(&self, delay: Delay) {
+    pub(crate) fn limit_idle_time(&self, delay: Option<Delay>) {
         let site = self.inner.site.get();
-        self.set_timeout_at(delay, site.unwrap_or(Location::caller()));
+        self.clear_or_set(delay, site.unwrap_or(Location::caller()));
     }
 
     #[track_caller]
-    fn set_timeout_at(&self, delay: Delay, site: Site) {
+    fn clear_or_set(&self, delay: Option<Delay>, site: Site) {
         self.clear_timeout();
-        if self.destroyed() {
+        let Some(delay) = delay.filter(|_| !self.destroyed()) else {
             return;
-        }
+        };
         self.inner.idle_delay.set(delay.as_millis());
         // Weak: the timer must not keep a dropped socket.
         let inner = Rc::downgrade(&self.inner);

@@ -86,11 +86,7 @@ impl<T: 'static> State<T> {
         };
         self.sync.set(true);
         self.pending_callbacks.set(self.pending_callbacks.get() + 1);
-        let (me, held) = (self.me(), self.base.hold());
-        let done = Done::new(move |result| {
-            me.end_final(result);
-            drop(held);
-        });
+        let done = Done::of_end(self.me(), self.base.readable());
         if let Err(reason) = promise::catch(|| hook(done)) {
             self.end_final(Err(error_of(&reason)));
         }
@@ -109,7 +105,7 @@ impl<T: 'static> State<T> {
         }
     }
 
-    fn end_final(&self, result: Result<(), Error>) {
+    pub(super) fn end_final(&self, result: Result<(), Error>) {
         // The function has panicked after its report.
         if self.prefinished.get() {
             return;

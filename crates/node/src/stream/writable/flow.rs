@@ -367,6 +367,10 @@ fn write_after_end() -> Error {
 }
 
 impl<T: 'static> WritableSide for State<T> {
+    fn end_is_done(&self, result: Result<(), Error>) {
+        self.end_final(result);
+    }
+
     fn is_writable(&self) -> bool {
         let base = &self.base;
         !base.destroyed.get() && !base.is_errored() && !self.ending() && !self.ended()

@@ -1,4 +1,4 @@
-//! 860–863, 911: options of sockets, servers and datagram sockets.
+//! 860–863, 911, 912: options of sockets, servers and datagram sockets.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,15 +6,16 @@ use std::rc::Rc;
 
 use phaseloop_node::dgram::{self, SocketOptions};
 use phaseloop_node::events::{ERROR, once};
+use phaseloop_node::http::{self, RequestOptions};
 #[cfg(target_os = "linux")]
 use phaseloop_node::net::KeepAliveOptions;
 use phaseloop_node::net::{
     self, BlockList, CONNECT, ConnectOptions, DROP, LISTENING, ListenOptions, LookedUp, Lookup,
-    Server, Socket,
+    Server, Socket, TIMEOUT,
 };
 use phaseloop_node::stream::{CLOSE, END};
 use phaseloop_node::{
-    AbortController, Emitter, Error, Promise, catch, next_tick, set_timeout, sleep,
+    AbortController, Emitter, Error, Promise, catch, next_tick, process, set_timeout, sleep,
 };
 
 use crate::support::{log, says, text};
@@ -27,6 +28,7 @@ super::ports! {
     Real "863-dgram-options" => dgram_options,
     #[cfg(target_os = "linux")]
     Real "911-net-keep-alive" => net_keep_alive,
+    Real "912-socket-timeouts" => socket_timeouts,
 }
 
 async fn listening(server: &Server, address: (&str, u16), options: ListenOptions) -> u16 {
@@ -489,4 +491,74 @@ async fn net_keep_alive() {
         s.destroy(None);
     }
     server.close();
+}
+
+fn attempt(name: String, set: impl FnOnce()) {
+    match catch(set) {
+        Ok(()) => log(format!("{name} fine")),
+        Err(reason) => {
+            let error = Error::from(reason);
+            let code = error.code().unwrap_or_default();
+            log(format!(
+                "{name} {} {code} {}",
+                error.name(),
+                error.message()
+            ));
+        }
+    }
+}
+
+async fn socket_timeouts() {
+    process::on_warning(|warning| {
+        let text = warning.text().replace('\n', " / ");
+        log(format!("{}: {text}", warning.name()));
+    });
+    let server = net::create_server(|socket| {
+        socket.on_this(TIMEOUT, |socket, ()| {
+            log("timeout");
+            socket.set_timeout(0);
+            socket.end("late");
+        });
+        socket.set_timeout(20);
+    });
+    server.listen_this(("127.0.0.1", 0), |server| {
+        let idle = Socket::new();
+        let delays = [
+            ("0", 0.0),
+            ("-1", -1.0),
+            ("-0.5", -0.5),
+            ("0.5", 0.5),
+            ("NaN", f64::NAN),
+            ("Infinity", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+            ("2147483647", 2_147_483_647.0),
+            ("2147483648", 2_147_483_648.0),
+            ("1e+300", 1e300),
+        ];
+        for (name, delay) in delays {
+            attempt(format!("socket {name}"), || idle.set_timeout(delay));
+        }
+        idle.set_timeout(0);
+        idle.destroy(None);
+        let address = server.address().unwrap();
+        for (name, timeout) in [("-1", -1.0), ("NaN", f64::NAN)] {
+            attempt(format!("request {name}"), || {
+                drop(http::request(RequestOptions::new(address).timeout(timeout)));
+            });
+        }
+        let client = net::connect(address);
+        client.on(TIMEOUT, says("never"));
+        client.set_timeout(5);
+        client.set_timeout(0);
+        client.on_data(|data| log(text(data)));
+        let server = server.clone();
+        client.on(CLOSE, move |()| {
+            let request = http::request(RequestOptions::new(address));
+            request.on(ERROR, |_| ());
+            attempt("set -2".into(), || request.set_timeout(-2));
+            attempt("set 0".into(), || request.set_timeout(0));
+            request.destroy(None);
+            server.close();
+        });
+    });
 }
