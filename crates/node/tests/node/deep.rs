@@ -1,6 +1,7 @@
 //! Long chains of values that own each other, and of streams that write to each other, take a
 //! bounded part of the stack.
 
+use crate::run_to_end;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use phaseloop::{
 };
 use phaseloop_node::events::{Event, EventEmitter};
 use phaseloop_node::stream::{Readable, Transform, finished};
-use phaseloop_node::{AbortController, AbortSignal, Deferred, Promise, call, run};
+use phaseloop_node::{AbortController, AbortSignal, Deferred, Promise, call};
 
 /// More than the stack of a test's thread has room for, if each takes 100 bytes of it.
 const LINKS: usize = 50_000;
@@ -40,7 +41,7 @@ fn queue_of(first: &Deferred<()>, link: Link) -> Promise<()> {
 fn a_long_queue_of_pending_promises_is_dropped() {
     for (name, link) in LINKED_BY {
         println!("{name}");
-        run(async move {
+        run_to_end(async move {
             let first = Deferred::<()>::new();
             let last = queue_of(&first, link);
             assert!(!last.is_settled());
@@ -54,7 +55,7 @@ fn a_long_queue_of_pending_promises_is_dropped() {
 fn a_long_queue_of_promises_is_settled() {
     for (name, link) in LINKED_BY {
         println!("{name}");
-        run(async move {
+        run_to_end(async move {
             let first = Deferred::<()>::new();
             let last = queue_of(&first, link);
             first.resolve(());
@@ -70,7 +71,7 @@ fn promises_that_are_values_of_promises_are_dropped() {
         #[expect(dead_code, reason = "it is dropped with the rest")] Option<Promise<Self>>,
     );
 
-    run(async {
+    run_to_end(async {
         let first = Promise::resolved(Nested(None));
         let last = (0..LINKS).fold(first, |inner, _| Promise::resolved(Nested(Some(inner))));
         drop(last);
@@ -91,7 +92,7 @@ fn chunks_flow_through_a_long_chain_of_pipes_in_their_order() {
     let seen = Rc::new(Cell::new(0));
     let (count, ended) = (seen.clone(), Rc::new(Cell::new(false)));
     let end = ended.clone();
-    run(async move {
+    run_to_end(async move {
         let last = piped(Readable::from_iter(0..100));
         last.on_data(move |chunk| {
             assert_eq!(*chunk, count.get());
@@ -105,7 +106,7 @@ fn chunks_flow_through_a_long_chain_of_pipes_in_their_order() {
 
 #[test]
 fn a_long_chain_of_pipes_is_dropped_while_it_is_open() {
-    run(async {
+    run_to_end(async {
         let source = Readable::objects().build();
         let last = piped(source.clone());
         last.on_data(|_| ());

@@ -2,6 +2,7 @@
 //! connections that nothing reads. All on the paused clock.
 #![cfg(feature = "fetch-gzip")]
 
+use crate::run_on_to_end;
 use std::cell::{Cell, RefCell};
 use std::error::Error as _;
 use std::io::Write as _;
@@ -198,7 +199,7 @@ fn h095_a_response_that_was_received_frees_its_connection_without_a_reader() {
 fn h095_free_connections_do_not_keep_the_loop_alive() {
     let (mut event_loop, handle, _) = paused();
     let start = handle.now();
-    run_on(&mut event_loop, async {
+    run_on_to_end(&mut event_loop, async {
         let server = net::create_server(|socket| {
             socket.unref();
             socket.on_data_this(|socket, _| {
@@ -319,7 +320,7 @@ fn a_loop_that_is_dropped_frees_what_it_fetches() {
     let dropped = Rc::new(RefCell::new(()));
     let witness = dropped.clone();
     let (mut event_loop, _, _) = paused();
-    run_on(&mut event_loop, async move {
+    let exit = run_on(&mut event_loop, async move {
         let server = net::create_server(|socket: &Socket| {
             socket.on(ERROR, |_| ());
             socket.on_data_this(|socket, _| {
@@ -331,8 +332,9 @@ fn a_loop_that_is_dropped_frees_what_it_fetches() {
         let response = fetch(format!("http://{address}")).send().await.unwrap();
         response.text().then(move |_| drop(witness));
         sleep(10).await.unwrap();
-        phaseloop_node::process::exit(0);
+        phaseloop_node::process::exit(3);
     });
+    assert_eq!(exit.code(), 3, "{exit:?}");
     drop(event_loop);
     assert_eq!(Rc::strong_count(&dropped), 1);
 }

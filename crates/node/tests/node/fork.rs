@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 #[cfg(target_os = "linux")]
+use crate::run_to_end;
 use crate::util::child::in_child;
 use crate::util::child::path_of;
 use std::cell::RefCell;
@@ -127,7 +128,7 @@ fn talk_to(start: impl FnOnce() -> ChildProcess + 'static) -> Vec<String> {
     let events: Rc<RefCell<Vec<String>>> = Rc::default();
     let log = events.clone();
     let say = move |event: String| log.borrow_mut().push(event);
-    run(async move {
+    run_to_end(async move {
         let child = start();
         let log = say.clone();
         let sent = child.send_with(Json::from_text("{\"a\":1}"), move |result| {
@@ -227,7 +228,7 @@ fn n106_a_parent_that_is_node_is_talked_to() {
 fn n106_a_child_that_ends_disconnects() {
     let seen: Rc<RefCell<Vec<&str>>> = Rc::default();
     let log = seen.clone();
-    run(async move {
+    run_to_end(async move {
         let child = fork("true", []);
         for (event, token) in [(DISCONNECT, "disconnect"), (CLOSE, "close")] {
             let log = log.clone();
@@ -244,7 +245,7 @@ fn n106_a_child_that_ends_disconnects() {
 fn n106_a_child_whose_loop_has_ended_disconnects_though_it_lives() {
     let seen: Rc<RefCell<Vec<&str>>> = Rc::default();
     let log = seen.clone();
-    run(async move {
+    run_to_end(async move {
         let mut command = this_crate();
         command.env(OUTLIVES, "1");
         let child = fork_command(command);
@@ -273,7 +274,7 @@ fn n106_without_a_parent_that_forked_it_a_process_has_no_channel() {
 fn n106_a_program_that_is_not_there_has_a_channel_until_its_error() {
     let events: Rc<RefCell<Vec<String>>> = Rc::default();
     let log = events.clone();
-    run(async move {
+    run_to_end(async move {
         let child = fork("no-such-program-here", []);
         assert!(child.connected());
         let closed = log.clone();

@@ -1,6 +1,7 @@
 //! The client of `node::http` beyond the recorded programs: servers that mean it harm, bodies whose
 //! length is wrong, and what is left when the loop goes. All on the paused clock.
 
+use crate::run_on_to_end;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -308,7 +309,7 @@ fn a_loop_that_is_dropped_frees_its_requests_and_agents() {
     let count = Rc::new(Cell::new(0));
     let witness = count.clone();
     let (mut event_loop, _, _) = paused();
-    run_on(&mut event_loop, async move {
+    run_on_to_end(&mut event_loop, async move {
         let server = Server::new();
         server.listen_this(("127.0.0.1", 0), move |server| {
             let address = server.address().unwrap();

@@ -1,6 +1,7 @@
 //! Sockets, files, names, datagrams and children with callbacks and events, N90–N103, beyond what
 //! the ported programs show: failures, names, what waits for a connection, bytes that are not read.
 
+use crate::run_to_end;
 use crate::util::trace::paused;
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
@@ -111,7 +112,7 @@ fn n096_what_is_written_before_the_connection_waits_for_it() {
 fn read_after_close(address: impl Into<net::Address>, peer: impl FnOnce() + 'static) -> String {
     let (log, address) = (Log::default(), address.into());
     let said = log.clone();
-    run(async move {
+    run_to_end(async move {
         let client = net::connect_with(address, |_| peer());
         for event in [END, CLOSE] {
             let said = said.clone();
@@ -161,7 +162,7 @@ fn n096_the_end_of_a_connection_that_is_half_open_comes_a_turn_after_the_data() 
 fn n096_a_source_that_always_has_more_is_read_32_times_a_phase() {
     let counts: Rc<RefCell<Vec<usize>>> = Rc::default();
     let said = counts.clone();
-    run(async move {
+    run_to_end(async move {
         let endless = Readable::from_reader(futures::io::repeat(7));
         let count = Rc::new(Cell::new(0));
         let counted = count.clone();
@@ -443,7 +444,7 @@ fn n103_a_connected_datagram_socket_sends_at_once_and_can_be_disconnected() {
     }
     let log = Log::default();
     let said = log.clone();
-    run(async move {
+    run_to_end(async move {
         let (a, b) = (dgram::Socket::new(), dgram::Socket::new());
         let (heard, from, at) = (said.clone(), a.clone(), b.clone());
         b.on_message(move |message| {
@@ -493,7 +494,7 @@ fn n103_a_connected_datagram_socket_sends_at_once_and_can_be_disconnected() {
 fn n103_several_buffers_are_one_datagram() {
     let got = Rc::new(RefCell::new(Vec::new()));
     let heard = got.clone();
-    run(async move {
+    run_to_end(async move {
         let (a, b) = (dgram::Socket::new(), dgram::Socket::new());
         let from = a.clone();
         b.on_message_this(move |b, message| {

@@ -21,6 +21,27 @@ mod util {
     pub(crate) mod wakers;
 }
 
+/// Runs a program whose main future must complete.
+#[track_caller]
+pub(crate) fn run_to_end<T>(main: impl Future<Output = T>) {
+    completed(phaseloop_node::run(main));
+}
+
+/// Runs a program on a loop. Its main future must complete.
+#[track_caller]
+pub(crate) fn run_on_to_end<T>(
+    event_loop: &mut phaseloop::EventLoop,
+    main: impl Future<Output = T>,
+) {
+    completed(phaseloop_node::run_on(event_loop, main));
+}
+
+/// An uncaught error resumes as a panic here.
+#[track_caller]
+fn completed<T>(exit: phaseloop_node::Exit<T>) {
+    assert!(exit.into_output().is_some(), "the main future is pending");
+}
+
 mod contexts;
 mod deep;
 mod events;

@@ -1,6 +1,7 @@
 //! Message ports and workers, N130–N132: posting order, visits, closing, ports that move to another
 //! thread.
 
+use crate::run_to_end;
 use crate::util::panics::panic_of;
 use crate::util::trace::{Trace, finish, paused, turn};
 use std::cell::{Cell, RefCell};
@@ -39,7 +40,7 @@ fn log_until(trace: &Trace, port: &MessagePort<u32>, label: &'static str, last: 
 fn a_listener_of_a_worker_is_given_the_worker_and_can_take_itself_off() {
     let calls = Rc::new(Cell::new(0));
     let count = calls.clone();
-    node::run(async move {
+    run_to_end(async move {
         let worker = Worker::<(), u32>::new(|parent| async move {
             (1..=3).for_each(|n| parent.post_message(n));
         });
@@ -502,7 +503,7 @@ fn ports_need_a_loop() {
 fn n132_terminate_is_fulfilled_with_the_exit_code() {
     let codes = Rc::new(Cell::new(None));
     let seen = codes.clone();
-    node::run(async move {
+    run_to_end(async move {
         let worker = Worker::<(), ()>::new(|port| async move {
             // Its listener keeps the worker alive.
             port.on_message(|()| ());

@@ -1,5 +1,6 @@
 //! Lines of a stream, H110–H114: what the recorded programs 374–377 do not show.
 
+use crate::run_on_to_end;
 use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::future::Future;
@@ -297,7 +298,7 @@ fn an_interface_is_freed_when_it_is_closed_or_its_loop_ends() {
     let mut event_loop = Builder::new().start_paused(true).build().unwrap();
     let (closed, open) = (kept.clone(), kept.clone());
     let count = kept.clone();
-    run_on(&mut event_loop, async move {
+    run_on_to_end(&mut event_loop, async move {
         let rl = create_interface(&Readable::bytes().build());
         let this = rl.clone();
         rl.on(LINE, move |_| drop((this.clone(), closed.clone())));

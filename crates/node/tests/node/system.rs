@@ -2,6 +2,7 @@
 //! run to their end, errors in Node's words. Traces and texts are those that Node prints for the
 //! same programs.
 
+use crate::run_to_end;
 use crate::util::child::in_child;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -84,7 +85,7 @@ fn n142_a_write_stream_opens_writes_finishes_and_closes() {
         flags: "a".into(),
         ..Default::default()
     };
-    run(async {
+    run_to_end(async {
         let w = fs::create_write_stream_with(&path, append);
         w.end(b"!".to_vec());
     });
@@ -251,7 +252,7 @@ fn n090_rm_of_a_directory_names_its_call_and_its_path() {
     let path = scratch("rm-directory");
     std::fs::create_dir_all(&path).unwrap();
     let file = path.clone();
-    run(async move {
+    run_to_end(async move {
         let refused = fs::promises::rm(&file, fs::RmOptions::default()).await;
         let reason = refused.unwrap_err();
         let error: &Error = reason.downcast_ref().unwrap();

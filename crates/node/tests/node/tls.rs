@@ -2,6 +2,7 @@
 //! paused clock, which does not touch the dates of certificates.
 #![cfg(all(feature = "tls", feature = "fetch"))]
 
+use crate::run_to_end;
 use std::cell::{Cell, RefCell};
 use std::error::Error as _;
 use std::net::SocketAddr;
@@ -331,7 +332,7 @@ fn nodes_client_and_the_server_understand_each_other() {
           res.on('end', () => console.log(res.statusCode, size));
         });
         req.end('x'.repeat(1000000));";
-    phaseloop_node::run(async {
+    run_to_end(async {
         let context = ServerContext::new(CERTIFICATE, KEY).unwrap();
         let server = https::create_server(&context, |request, response| {
             request.readable().pipe(response.writable());
@@ -360,7 +361,7 @@ fn the_client_and_nodes_server_understand_each_other() {
         return;
     };
     let port: u16 = port.trim().parse().unwrap();
-    phaseloop_node::run(async move {
+    run_to_end(async move {
         let agent = https::agent(&trusting()).build();
         let options = RequestOptions::new(("localhost", port)).method("POST");
         let request = https::request(options.agent(&agent));

@@ -1,5 +1,6 @@
 //! Node's names on Windows: children, named pipes, signals.
 
+use crate::run_to_end;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -7,7 +8,7 @@ use phaseloop::signal::SignalKind;
 use phaseloop_node::child_process::{self, EXIT, spawn_command};
 use phaseloop_node::net::{CONNECT, connect, create_server};
 use phaseloop_node::stream::{CLOSE, END};
-use phaseloop_node::{Emitter, fs, process, run};
+use phaseloop_node::{Emitter, fs, process};
 
 use crate::child::part;
 
@@ -29,7 +30,7 @@ impl Log {
 fn exec_runs_a_line_in_cmd() {
     let log = Log::default();
     let (one, other) = (log.clone(), log.clone());
-    run(async move {
+    run_to_end(async move {
         child_process::exec("echo hello & exit 3", move |error, stdout, _| {
             one.push(format!(
                 "{} {:?}",
@@ -51,7 +52,7 @@ fn exec_runs_a_line_in_cmd() {
 fn a_child_that_is_killed_has_ended_by_the_signal() {
     let log = Log::default();
     let told = log.clone();
-    run(async move {
+    run_to_end(async move {
         let child = spawn_command(&mut part("sleep"));
         assert!(child.kill(SignalKind::TERM) && child.killed());
         let this = child.clone();
@@ -68,7 +69,7 @@ fn a_path_of_a_socket_is_a_named_pipe() {
     let path = format!(r"\\.\pipe\phaseloop-node-{}", std::process::id());
     let log = Log::default();
     let (served, told) = (log.clone(), log.clone());
-    run(async move {
+    run_to_end(async move {
         let server = create_server(move |socket| {
             let (echo, served) = (socket.clone(), served.clone());
             socket.on_data(move |bytes| {
@@ -105,7 +106,7 @@ fn a_path_of_a_socket_is_a_named_pipe() {
 
 #[test]
 fn signals_and_files_have_their_names() {
-    run(async {
+    run_to_end(async {
         process::on_signal(SignalKind::INT, |_| ()).unwrap();
         assert!(process::on_signal(SignalKind::KILL, |_| ()).is_err());
         let program = std::env::current_exe().unwrap();
