@@ -217,8 +217,9 @@ impl File {
     /// Wraps a file that was just opened and has no other descriptor.
     #[inline]
     pub(super) fn new(file: std::fs::File, path: PathBuf) -> Self {
-        let file = Self::with(file, Some(path));
-        file.cursor.borrow_mut().set_reads_at_once(true);
+        let is_read_at_once = sys::fs::is_read_at_once(&file);
+        let mut file = Self::with(file, Some(path));
+        file.cursor.get_mut().set_reads_at_once(is_read_at_once);
         file
     }
 
@@ -418,6 +419,17 @@ impl File {
         poll_fn(|cx| self.poll_at(cx, |_, shared| Cursor::poll_written(shared))).await;
     }
 
+    /// Fills buffers from an offset out of the page cache. `None`: a job must read.
+    #[inline]
+    pub(super) fn fill_at_once_from(
+        &self,
+        buffers: &mut [io::IoSliceMut<'_>],
+        offset: u64,
+    ) -> Option<usize> {
+        let mut cursor = self.cursor.borrow_mut();
+        cursor.fill_at_once_from(&self.shared, buffers, offset)
+    }
+
     /// Waits until no job uses the position, and discards data that was read ahead: it may be
     /// stale.
     #[inline]
@@ -458,12 +470,14 @@ impl File {
         job: impl FnOnce(&std::fs::File) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let shared = self.shared.clone();
-        job::run_on(
+        let result = job::run_on(
             operation,
             || self.shared.about(),
             move || job(shared.file()).map_err(|error| shared.wrap(error, operation)),
         )
-        .await
+        .await;
+        self.cursor.borrow_mut().after_job();
+        result
     }
 
     /// The shared state, for a job that uses two files.

@@ -12,8 +12,9 @@ use crate::sys;
 /// the file wait meanwhile. Another handle of the same open file, as [`try_clone`](Self::try_clone)
 /// returns it, may see the position moved.
 ///
-/// Each call is one job with its own copy of the bytes. Many can be in flight at once; they
-/// complete in any order.
+/// On Linux, a read that the page cache has all bytes of is made on the loop's thread, up to 1 MiB
+/// before a job runs. Any other call is one job with its own copy of the bytes. Many can be in
+/// flight at once; they complete in any order.
 ///
 /// # Cancel safety
 ///
@@ -86,8 +87,11 @@ impl File {
         buffers: &mut [IoSliceMut<'_>],
         offset: u64,
     ) -> io::Result<usize> {
-        let room = buffers.iter().map(|buffer| buffer.len()).sum();
         self.written().await;
+        if let Some(count) = self.fill_at_once_from(buffers, offset) {
+            return Ok(count);
+        }
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
         let bytes = self
             .on_file("read_at", move |file| {
                 let mut bytes = vec![0; room];
@@ -132,8 +136,12 @@ impl File {
     /// ```
     #[inline]
     pub async fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let room = buffer.len();
         self.written().await;
+        let mut buffers = [IoSliceMut::new(buffer)];
+        if self.fill_at_once_from(&mut buffers, offset).is_some() {
+            return Ok(());
+        }
+        let room = buffer.len();
         let bytes = self
             .on_file("read_exact_at", move |file| {
                 let mut bytes = vec![0; room];

@@ -18,6 +18,7 @@ mod util {
 
 mod buf_reader;
 mod fs;
+mod fs_cached;
 mod fs_convert;
 mod fs_faults;
 mod fs_file;

@@ -33,6 +33,9 @@ const READ_AT_ONCE: usize = 64 * 1024;
 /// After this many bytes without a job, a poll phase must run.
 const MOST_AT_ONCE: usize = 1 << 20;
 
+/// A read at an offset counts as this many bytes at least: a small one takes as long.
+const SMALLEST_STEP: usize = 4096;
+
 /// After a miss in the page cache, this many jobs read before the cache is tried again.
 const COLD_READS: u32 = 16;
 
@@ -150,7 +153,7 @@ impl Cursor {
         if !is_possible || self.read_at_once >= MOST_AT_ONCE {
             return None;
         }
-        match sys::fs::read_at_once(shared.file(), buffers) {
+        match sys::fs::read_at_once(shared.file(), buffers, None) {
             // Some kernels return 0 for data that is not in the page cache, so this need not be
             // EOF. A job finds out.
             Ok(0) => None,
@@ -166,6 +169,34 @@ impl Cursor {
                 None
             }
         }
+    }
+
+    /// Fills the buffers from an offset out of the page cache. With one read at a time this takes
+    /// less than a fifth of the time of a job, with 64 half of it. `None`: a job must read, since
+    /// bytes are missing, or since other tasks should run. After it, call [`Self::after_job`].
+    #[inline]
+    pub(super) fn fill_at_once_from(
+        &mut self,
+        shared: &Arc<Shared>,
+        buffers: &mut [IoSliceMut<'_>],
+        offset: u64,
+    ) -> Option<usize> {
+        if !self.reads_at_once || self.read_at_once >= MOST_AT_ONCE {
+            return None;
+        }
+        let room: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        let count = sys::fs::read_at_once(shared.file(), buffers, Some(offset)).ok()?;
+        // Fewer are what is cached, or all up to EOF: a job finds out.
+        (count == room).then(|| {
+            self.read_at_once += count.max(SMALLEST_STEP);
+            count
+        })
+    }
+
+    /// A job has run, so other tasks have.
+    #[inline]
+    pub(super) fn after_job(&mut self) {
+        self.read_at_once = 0;
     }
 
     /// The data that was read ahead.

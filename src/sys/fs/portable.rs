@@ -52,8 +52,17 @@ fn time_of(time: Time) -> Option<SystemTime> {
     }
 }
 
+/// Whether [`read_at_once`] may be tried.
+pub(crate) fn is_read_at_once(_: &File) -> bool {
+    false
+}
+
 /// Reads from the page cache. This platform does not report what is cached.
-pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+pub(crate) fn read_at_once(
+    _: &File,
+    _: &mut [IoSliceMut<'_>],
+    _: Option<u64>,
+) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

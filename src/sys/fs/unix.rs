@@ -96,24 +96,50 @@ fn timespec(time: Time) -> io::Result<Timespec> {
     })
 }
 
-/// Reads at the position from the page cache. It fails with
-/// [`WouldBlock`](io::ErrorKind::WouldBlock) if the data is not cached, and with other errors if
-/// the file system does not report it.
+/// Whether [`read_at_once`] may be tried. With `O_DIRECT` it would wait for the disk.
 #[cfg(target_os = "linux")]
 #[inline]
-pub(crate) fn read_at_once(file: &File, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-    use rustix::io::{ReadWriteFlags, preadv2};
-    /// Offset -1: `preadv2` reads at the position and moves it.
-    const POSITION: u64 = u64::MAX;
-    // The kernel accepts at most `IOV_MAX` buffers.
-    let count = buffers.len().min(1024);
-    let buffers = &mut buffers[..count];
-    Ok(preadv2(file, buffers, POSITION, ReadWriteFlags::NOWAIT)?)
+pub(crate) fn is_read_at_once(file: &File) -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl};
+    fcntl_getfl(file).is_ok_and(|flags| !flags.contains(OFlags::DIRECT))
 }
 
 #[cfg(not(target_os = "linux"))]
 #[inline]
-pub(crate) fn read_at_once(_: &File, _: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+pub(crate) fn is_read_at_once(_: &File) -> bool {
+    false
+}
+
+/// Reads from the page cache: at an offset, or at the position. It fails with
+/// [`WouldBlock`](io::ErrorKind::WouldBlock) if the data is not cached, and with other errors if
+/// the file system does not report it.
+#[cfg(target_os = "linux")]
+#[inline]
+pub(crate) fn read_at_once(
+    file: &File,
+    buffers: &mut [IoSliceMut<'_>],
+    offset: Option<u64>,
+) -> io::Result<usize> {
+    use rustix::io::{Errno, ReadWriteFlags, preadv2};
+    // Offset -1: `preadv2` reads at the position and moves it.
+    let offset = match offset {
+        Some(u64::MAX) => return Err(Errno::INVAL.into()),
+        Some(offset) => offset,
+        None => u64::MAX,
+    };
+    // The kernel accepts at most `IOV_MAX` buffers.
+    let count = buffers.len().min(1024);
+    let buffers = &mut buffers[..count];
+    Ok(preadv2(file, buffers, offset, ReadWriteFlags::NOWAIT)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+#[inline]
+pub(crate) fn read_at_once(
+    _: &File,
+    _: &mut [IoSliceMut<'_>],
+    _: Option<u64>,
+) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
