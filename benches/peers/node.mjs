@@ -2,7 +2,7 @@
 
 import { createSocket } from 'node:dgram';
 import { appendFileSync, createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,7 @@ const FILES = 10_000;
 const FILE_SIZE = 1024;
 /** Megabytes of the file that is read through. */
 const BIG_FILE = 64;
+const PAGE = 4096;
 const BODY = 'Hello, world!';
 /** A long answer: sixteen chunks, one mebibyte. */
 const CHUNKS = 16;
@@ -267,6 +268,27 @@ async function readThrough() {
   end();
 }
 
+async function readPages() {
+  const folder = mkdtempSync(join(tmpdir(), 'phaseloop-node-'));
+  const path = join(folder, 'big');
+  const megabyte = Buffer.alloc(1024 * 1024, 'x');
+  for (let i = 0; i < BIG_FILE; i += 1) appendFileSync(path, megabyte);
+  const pages = (BIG_FILE * megabyte.length) / PAGE;
+  const files = [];
+  for (let i = 0; i < connections; i += 1) files.push(await open(path));
+  const meter = new Meter();
+  await Promise.all(files.map(async (file, first) => {
+    const page = Buffer.alloc(PAGE);
+    for (let i = first; i < n; i += connections) {
+      const { bytesRead } = await file.read(page, 0, PAGE, ((i * 40503) % pages) * PAGE);
+      if (bytesRead !== PAGE) throw new Error(path);
+    }
+  }));
+  meter.stop();
+  rmSync(folder, { recursive: true });
+  end();
+}
+
 async function idle() {
   for (let i = 0; i < 100; i += 1) setTimeout(() => {}, HOUR);
   await sleep(10);
@@ -418,6 +440,7 @@ const workloads = {
   http_body: () => http(long),
   read_files: readFiles,
   read_through: readThrough,
+  read_pages: readPages,
   cold_start: () => {
     new Meter().stop();
     end();

@@ -10,7 +10,7 @@ use crate::workload::pool::BigFile;
 pub use list::WORKLOADS;
 
 /// The runtimes.
-pub const RUNTIMES: [&str; 14] = [
+pub const RUNTIMES: [&str; 15] = [
     "phaseloop",
     "tokio",
     "tokio-local-set",
@@ -18,6 +18,7 @@ pub const RUNTIMES: [&str; 14] = [
     "tokio-threads",
     "smol",
     "monoio",
+    "compio",
     "libuv",
     "raw-epoll",
     "std",
@@ -141,6 +142,10 @@ pub enum Kind {
     },
     ReadThrough {
         at_once: u64,
+    },
+    /// Pages of a file that is cached.
+    ReadPages {
+        in_flight: u64,
     },
     StartStop,
     ColdStart,
@@ -285,7 +290,9 @@ impl Workload {
             | Kind::Axum { connections }
             | Kind::HttpBody { connections } => connections,
             Kind::UdpEcho { clients } | Kind::UdpBatched { clients } => clients,
-            Kind::Blocking { in_flight } | Kind::ReadFiles { in_flight } => in_flight,
+            Kind::Blocking { in_flight }
+            | Kind::ReadFiles { in_flight }
+            | Kind::ReadPages { in_flight } => in_flight,
             _ => 1,
         };
         n.max(1).next_multiple_of(batch)
@@ -331,9 +338,10 @@ impl Workload {
             | Kind::HttpWrk { .. }
             | Kind::Axum { .. }
             | Kind::HttpBody { .. } => Topic::Sockets,
-            Kind::Blocking { .. } | Kind::ReadFiles { .. } | Kind::ReadThrough { .. } => {
-                Topic::Pool
-            }
+            Kind::Blocking { .. }
+            | Kind::ReadFiles { .. }
+            | Kind::ReadPages { .. }
+            | Kind::ReadThrough { .. } => Topic::Pool,
             Kind::StartStop | Kind::ColdStart | Kind::BinarySize | Kind::Idle => Topic::Process,
             Kind::IdleTask
             | Kind::IdleTimer

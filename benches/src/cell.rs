@@ -8,13 +8,15 @@ use crate::catalogue::{Burst, Kind, RUNTIMES, Thing, Unit, WORKLOADS, Workload};
 use crate::client::{self, PROBES};
 use crate::meter::Reading;
 use crate::peer::{blocking, raw_epoll};
+#[cfg(feature = "compio")]
+use crate::runtime::compio::Compio;
 #[cfg(feature = "monoio")]
 use crate::runtime::monoio::Monoio;
 use crate::runtime::phaseloop::Phaseloop;
 #[cfg(feature = "smol")]
 use crate::runtime::smol::Smol;
 use crate::runtime::tokio::{CURRENT_THREAD, LOCAL_RUNTIME, LOCAL_SET, Tokio};
-use crate::runtime::{Http, Pool, Runtime, Sockets, tokio_threads};
+use crate::runtime::{Http, Pages, Pool, Runtime, Sockets, tokio_threads};
 use crate::workload::lanes::{Immediates, Microtasks, Ticks};
 use crate::workload::sockets::{BUFFER, buffer_length};
 use crate::workload::{
@@ -121,6 +123,8 @@ impl Cell {
             "smol" => self.all(Smol::new),
             #[cfg(feature = "monoio")]
             "monoio" => self.tasks(|| Monoio).or_else(|| self.sockets(Monoio)),
+            #[cfg(feature = "compio")]
+            "compio" => self.sockets(Compio).or_else(|| self.pages(Compio)),
             #[cfg(feature = "libuv")]
             "libuv" => crate::peer::libuv::run(self.kind, self.n, self.slowdown),
             "raw-epoll" => self
@@ -138,12 +142,13 @@ impl Cell {
         (own.run)(runtime, self.n)
     }
 
-    fn all<R: Http + Pool>(&self, new: impl Fn() -> R) -> Option<Reading> {
+    fn all<R: Http + Pages + Pool>(&self, new: impl Fn() -> R) -> Option<Reading> {
         let rt = new();
         self.tasks(new)
             .or_else(|| self.sockets(rt))
             .or_else(|| self.http(rt))
             .or_else(|| self.pool(rt))
+            .or_else(|| self.pages(rt))
     }
 
     fn tasks<R: Runtime>(&self, new: impl Fn() -> R) -> Option<Reading> {
@@ -252,6 +257,13 @@ impl Cell {
         })
     }
 
+    fn pages<R: Pages>(&self, rt: R) -> Option<Reading> {
+        let Kind::ReadPages { in_flight } = self.kind else {
+            return None;
+        };
+        Some(pool::read_pages(rt, in_flight, self.n))
+    }
+
     fn raw_epoll(&self) -> Option<io::Result<Reading>> {
         Some(match self.kind {
             Kind::TcpEcho {
@@ -272,6 +284,7 @@ impl Cell {
     fn std(&self) -> Option<io::Result<Reading>> {
         Some(match self.kind {
             Kind::ReadFiles { .. } => blocking::read_files(self.n),
+            Kind::ReadPages { .. } => blocking::read_pages(self.n),
             Kind::ReadThrough { at_once } => blocking::read_through(at_once as usize, self.n),
             _ => return None,
         })

@@ -9,6 +9,8 @@ use std::net;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "compio")]
+pub(crate) mod compio;
 #[cfg(feature = "monoio")]
 pub(crate) mod monoio;
 pub(crate) mod phaseloop;
@@ -77,6 +79,20 @@ pub(crate) trait Pool: Runtime {
     fn read_through(self, path: PathBuf, at_once: usize) -> impl Future<Output = io::Result<u64>>;
 }
 
+/// A runtime that reads files at an offset.
+pub(crate) trait Pages: Runtime {
+    type File: 'static;
+
+    fn open_pages(self, path: PathBuf) -> impl Future<Output = io::Result<Self::File>>;
+    /// Fills a page, which comes back.
+    fn read_page(
+        self,
+        file: &Self::File,
+        page: Vec<u8>,
+        offset: u64,
+    ) -> impl Future<Output = io::Result<Vec<u8>>>;
+}
+
 /// A runtime with locks, channels and macros for its tasks.
 pub(crate) trait Primitives: Runtime {
     type Mutex: 'static;
@@ -103,6 +119,12 @@ pub(crate) trait Primitives: Runtime {
         second: impl Future<Output = ()>,
         third: impl Future<Output = ()>,
     );
+}
+
+/// What a job does for runtimes whose files have no read at an offset.
+fn page_of(file: &std::fs::File, mut page: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
+    std::os::unix::fs::FileExt::read_exact_at(file, &mut page, offset)?;
+    Ok(page)
 }
 
 /// The std socket is made non-blocking: what all `from_std` ask for.

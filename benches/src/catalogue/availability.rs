@@ -24,6 +24,7 @@ impl Workload {
             "smol" => cfg!(feature = "smol") && self.has_a_counterpart(),
             "tokio-threads" => self.exists_on_tokio_threads(),
             "monoio" => cfg!(feature = "monoio") && self.exists_on_monoio(),
+            "compio" => cfg!(feature = "compio") && self.exists_on_compio(),
             "libuv" => cfg!(feature = "libuv") && self.exists_on_libuv(),
             "raw-epoll" => matches!(
                 self.kind,
@@ -36,7 +37,12 @@ impl Workload {
                     | Kind::IdleConnection
                     | Kind::BinarySize
             ),
-            "std" => matches!(self.kind, Kind::ReadFiles { .. } | Kind::ReadThrough { .. }),
+            "std" => matches!(
+                self.kind,
+                Kind::ReadFiles { .. }
+                    | Kind::ReadPages { in_flight: 1 }
+                    | Kind::ReadThrough { .. }
+            ),
             "node" => self.exists_on_node(),
             "phaseloop-node" => self.is_http(),
             "phaseloop-budget" => self.topic() == Topic::Fairness,
@@ -92,6 +98,14 @@ impl Workload {
         self.has_a_counterpart() && !lacks && self.topic() != Topic::Pool
     }
 
+    /// It is here for its ring: sockets and files.
+    fn exists_on_compio(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::TcpEcho { .. } | Kind::UdpEcho { .. } | Kind::ReadPages { .. }
+        )
+    }
+
     /// What its tasks, which must be `Send`, are written for; the others measure one thread by
     /// their nature.
     fn exists_on_tokio_threads(&self) -> bool {
@@ -104,7 +118,10 @@ impl Workload {
             Topic::Sockets | Topic::Latency | Topic::Pool | Topic::Fairness
         ) && !matches!(
             self.kind,
-            Kind::UdpBatched { .. } | Kind::HttpBody { .. } | Kind::ReadThrough { .. }
+            Kind::UdpBatched { .. }
+                | Kind::HttpBody { .. }
+                | Kind::ReadPages { .. }
+                | Kind::ReadThrough { .. }
         ) || matches!(
             self.kind,
             Kind::TimerFire { .. }
@@ -138,6 +155,7 @@ impl Workload {
             | Kind::HttpWrk { .. }
             | Kind::HttpBody { .. }
             | Kind::ReadFiles { .. }
+            | Kind::ReadPages { .. }
             | Kind::ReadThrough { .. }
             | Kind::ColdStart
             | Kind::Idle

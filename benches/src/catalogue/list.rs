@@ -53,7 +53,7 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-const LISTED: [Workload; 101] = [
+const LISTED: [Workload; 104] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
@@ -95,6 +95,7 @@ const LISTED: [Workload; 101] = [
     workload("timer_fire/1000000", Kind::TimerFire { live: M }, M, 0),
     tcp_echo("tcp_echo/1x64", 1, 64, 30 * K).quick(),
     tcp_echo("tcp_echo/50x64", 50, 64, 200 * K).quick(),
+    tcp_echo("tcp_echo/500x64", 500, 64, 200 * K),
     tcp_echo("tcp_echo/1000x64", 1000, 64, 200 * K),
     tcp_echo("tcp_echo/1x16384", 1, 16 * 1024, 30 * K),
     tcp_echo("tcp_echo/50x16384", 50, 16 * 1024, 100 * K).quick(),
@@ -110,6 +111,8 @@ const LISTED: [Workload; 101] = [
     workload("blocking/1", Kind::Blocking { in_flight: 1 }, 20 * K, K).quick(),
     workload("blocking/1000", Kind::Blocking { in_flight: K }, 200 * K, 20 * K).quick(),
     workload("read_files/64", Kind::ReadFiles { in_flight: 64 }, 10 * K, 6_400).quick(),
+    workload("read_pages/1", Kind::ReadPages { in_flight: 1 }, 64 * K, 6_400),
+    workload("read_pages/64", Kind::ReadPages { in_flight: 64 }, 64 * K, 6_400),
     workload("read_through", Kind::ReadThrough { at_once: 64 * KIB }, K, 64).quick(),
     workload("read_through/1M", Kind::ReadThrough { at_once: 1024 * KIB }, K, 64),
     workload("start_stop", Kind::StartStop, K, 100),

@@ -121,6 +121,9 @@ impl Workload {
             Kind::ReadFiles { in_flight } => {
                 format!("read a file of 1 KiB whole, {in_flight} in flight")
             }
+            Kind::ReadPages { in_flight } => {
+                format!("read 4 KiB of a file that is cached, {in_flight} in flight")
+            }
             Kind::ReadThrough { at_once } => format!(
                 "a megabyte of a file of 64 that is read through, {} KiB at a time",
                 at_once / 1024

@@ -51,6 +51,9 @@ impl Environment {
         if cfg!(feature = "monoio") {
             fact("monoio", version("monoio"));
         }
+        if cfg!(feature = "compio") {
+            fact("compio", version("compio"));
+        }
         if cfg!(feature = "libuv") {
             fact("libuv", version("libuv-sys2"));
         }
@@ -109,6 +112,7 @@ pub(crate) fn absence(runtime: &str) -> Option<String> {
     let feature = match runtime {
         "smol" if cfg!(not(feature = "smol")) => "smol",
         "monoio" if cfg!(not(feature = "monoio")) => "monoio",
+        "compio" if cfg!(not(feature = "compio")) => "compio",
         "libuv" if cfg!(not(feature = "libuv")) => "libuv",
         "node" if node_version().is_none() => return Some("node is not installed".to_owned()),
         _ => return None,

@@ -44,6 +44,7 @@ fn preparation(workload: &Workload) -> f64 {
             0.02 + connections as f64 * 50e-6
         }
         Kind::ReadFiles { .. } => 0.3,
+        Kind::ReadPages { .. } => 0.05,
         Kind::ReadThrough { .. } => 0.05,
         Kind::TimerDrop { live } | Kind::TimerReplace { live } => live as f64 * 0.3e-6,
         Kind::Grow(Thing::Connection, size) => size as f64 * 50e-6,
@@ -76,6 +77,7 @@ fn work(workload: &Workload, n: u64) -> f64 {
         Kind::Blocking { in_flight: 1 } => n * 15e-6,
         Kind::Blocking { .. } => n * 3e-6,
         Kind::ReadFiles { .. } => n * 15e-6,
+        Kind::ReadPages { .. } => n * 8e-6,
         Kind::ReadThrough { .. } => n * 0.4e-3,
         Kind::StartStop => n * 30e-6,
         Kind::Idle => n * 1e-3,

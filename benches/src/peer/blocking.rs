@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 
 use crate::meter::{Meter, Reading};
 use crate::workload::pool::{BigFile, SmallFiles};
@@ -31,6 +32,17 @@ pub(crate) fn read_through(at_once: usize, megabytes: u64) -> io::Result<Reading
             total += n as u64;
         }
         assert_eq!(total, BigFile::SIZE);
+    }
+    Ok(meter.stop())
+}
+
+pub(crate) fn read_pages(n: u64) -> io::Result<Reading> {
+    let big = BigFile::create();
+    let file = File::open(&big.path)?;
+    let mut page = vec![0; BigFile::PAGE];
+    let meter = Meter::start();
+    for index in 0..n {
+        file.read_exact_at(&mut page, BigFile::page(index))?;
     }
     Ok(meter.stop())
 }

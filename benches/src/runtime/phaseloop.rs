@@ -11,7 +11,7 @@ use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::{TcpListener, TcpStream, UdpSocket};
 use phaseloop::observe::Recorder;
 
-use super::{Http, Pool, Primitives, Runtime, Sockets};
+use super::{Http, Pages, Pool, Primitives, Runtime, Sockets};
 use crate::workload::sockets::DATAGRAM;
 
 /// After so many entries the lanes of a loop with a budget let the phases go on.
@@ -142,6 +142,24 @@ impl Pool for Phaseloop {
             }
             total += n as u64;
         }
+    }
+}
+
+impl Pages for Phaseloop {
+    type File = phaseloop::fs::File;
+
+    async fn open_pages(self, path: PathBuf) -> io::Result<Self::File> {
+        phaseloop::fs::File::open(path).await
+    }
+
+    async fn read_page(
+        self,
+        file: &Self::File,
+        mut page: Vec<u8>,
+        offset: u64,
+    ) -> io::Result<Vec<u8>> {
+        file.read_exact_at(&mut page, offset).await?;
+        Ok(page)
     }
 }
 

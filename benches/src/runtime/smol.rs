@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_executor::LocalExecutor;
@@ -11,7 +12,7 @@ use async_io::Async;
 use async_net::{TcpListener, TcpStream, UdpSocket};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Http, Pool, Runtime, Sockets};
+use super::{Http, Pages, Pool, Runtime, Sockets, page_of};
 use crate::workload::sockets::DATAGRAM;
 
 /// A `LocalExecutor` under `async_io::block_on`, which is `smol::block_on`.
@@ -123,5 +124,20 @@ impl Pool for Smol {
             }
             total += n as u64;
         }
+    }
+}
+
+/// `async_fs` has no read at an offset, and a seek would be a second job.
+impl Pages for Smol {
+    type File = Arc<std::fs::File>;
+
+    async fn open_pages(self, path: PathBuf) -> io::Result<Self::File> {
+        let file = blocking::unblock(|| std::fs::File::open(path)).await?;
+        Ok(Arc::new(file))
+    }
+
+    async fn read_page(self, file: &Self::File, page: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
+        let file = file.clone();
+        blocking::unblock(move || page_of(&file, page, offset)).await
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::net;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::{
-    Http, Pool, Primitives, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener,
+    Http, Pages, Pool, Primitives, Runtime, Sockets, nonblocking_datagrams, nonblocking_listener,
+    page_of,
 };
 use crate::workload::sockets::DATAGRAM;
 
@@ -183,6 +185,22 @@ impl<const KIND: u8> Pool for Tokio<KIND> {
             }
             total += n as u64;
         }
+    }
+}
+
+/// `tokio::fs` has no read at an offset, and a seek would be a second job.
+impl<const KIND: u8> Pages for Tokio<KIND> {
+    type File = Arc<std::fs::File>;
+
+    async fn open_pages(self, path: PathBuf) -> io::Result<Self::File> {
+        let file = tokio::fs::File::open(path).await?;
+        Ok(Arc::new(file.into_std().await))
+    }
+
+    async fn read_page(self, file: &Self::File, page: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
+        let file = file.clone();
+        let read = tokio::task::spawn_blocking(move || page_of(&file, page, offset));
+        read.await.expect("a read does not panic")
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::meter::{Meter, Reading};
-use crate::runtime::Pool;
+use crate::runtime::{Pages, Pool};
 
 /// What does a job cost that does nothing, with so many in flight?
 pub(crate) fn blocking<R: Pool>(rt: R, in_flight: u64, n: u64) -> Reading {
@@ -65,6 +65,34 @@ pub(crate) fn read_through<R: Pool>(rt: R, at_once: usize, megabytes: u64) -> Re
     })
 }
 
+/// What does it cost to read a page of a file that is cached, with so many reads in flight?
+pub(crate) fn read_pages<R: Pages>(rt: R, in_flight: u64, n: u64) -> Reading {
+    let big = BigFile::create();
+    let path = big.path.clone();
+    rt.run(async move {
+        let read = |first: u64, file: R::File| async move {
+            let mut page = vec![0; BigFile::PAGE];
+            for index in (first..n).step_by(in_flight as usize) {
+                let read = rt.read_page(&file, page, BigFile::page(index));
+                page = read.await.expect("it was written");
+            }
+        };
+        let mut files = Vec::new();
+        for _ in 0..in_flight {
+            files.push(rt.open_pages(path.clone()).await.expect("it was written"));
+        }
+        let meter = Meter::start();
+        let tasks: Vec<_> = (0..)
+            .zip(files)
+            .map(|(first, file)| rt.spawn(read(first, file)))
+            .collect();
+        for task in tasks {
+            task.await;
+        }
+        meter.stop()
+    })
+}
+
 /// A file that fits into the page cache and no other, removed when dropped.
 pub(crate) struct BigFile {
     pub(crate) path: PathBuf,
@@ -73,6 +101,13 @@ pub(crate) struct BigFile {
 impl BigFile {
     pub(crate) const MEGABYTES: u64 = 64;
     pub(crate) const SIZE: u64 = Self::MEGABYTES * 1024 * 1024;
+    pub(crate) const PAGE: usize = 4096;
+
+    /// The offset of a page, far from that of the one before it.
+    pub(crate) fn page(index: u64) -> u64 {
+        let pages = Self::SIZE / Self::PAGE as u64;
+        index.wrapping_mul(0x9e37_79b1) % pages * Self::PAGE as u64
+    }
 
     pub(crate) fn create() -> Self {
         let name = format!("phaseloop-big-{}", std::process::id());
