@@ -157,6 +157,8 @@ pub enum Kind {
     IdleConnection,
     IdleHttp,
     Alone,
+    /// A sleep that is shorter than a millisecond.
+    ShortSleep,
     Hog,
     WakeStorm,
     CompletionStorm,
@@ -350,6 +352,7 @@ impl Workload {
             | Kind::IdleHttp => Topic::Memory,
             Kind::TcpRate { .. } => Topic::Latency,
             Kind::Alone
+            | Kind::ShortSleep
             | Kind::Hog
             | Kind::WakeStorm
             | Kind::CompletionStorm

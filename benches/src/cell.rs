@@ -175,6 +175,7 @@ impl Cell {
             Kind::Grow(Thing::Task, size) => tasks::spawn_join_many(new(), size.min(n), n),
             Kind::Grow(Thing::Waiter, size) => growth::waiters(new(), size.min(n), n),
             Kind::Alone => fairness::alone(new(), n),
+            Kind::ShortSleep => fairness::short_sleep(new(), n),
             Kind::Hog => fairness::hog(new(), n),
             Kind::WakeStorm => fairness::wake_storm(new(), n),
             _ => return None,
@@ -285,6 +286,7 @@ impl Cell {
         Some(match self.kind {
             Kind::ReadFiles { .. } => blocking::read_files(self.n),
             Kind::ReadPages { .. } => blocking::read_pages(self.n),
+            Kind::ShortSleep => Ok(blocking::short_sleep(self.n)),
             Kind::ReadThrough { at_once } => blocking::read_through(at_once as usize, self.n),
             _ => return None,
         })

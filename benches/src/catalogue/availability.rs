@@ -42,6 +42,7 @@ impl Workload {
                 Kind::ReadFiles { .. }
                     | Kind::ReadPages { in_flight: 1 }
                     | Kind::ReadThrough { .. }
+                    | Kind::ShortSleep
             ),
             "node" => self.exists_on_node(),
             "phaseloop-node" => self.is_http(),
@@ -122,6 +123,7 @@ impl Workload {
                 | Kind::HttpBody { .. }
                 | Kind::ReadPages { .. }
                 | Kind::ReadThrough { .. }
+                | Kind::ShortSleep
         ) || matches!(
             self.kind,
             Kind::TimerFire { .. }

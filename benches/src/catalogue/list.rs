@@ -53,7 +53,7 @@ const fn grow(name: &'static str, thing: Thing, size: u64) -> Workload {
 }
 
 #[rustfmt::skip]
-const LISTED: [Workload; 104] = [
+const LISTED: [Workload; 105] = [
     workload("spawn_join", Kind::SpawnJoin, M, 20 * K).quick(),
     workload("spawn_join/1000", Kind::SpawnJoinMany { at_once: K }, M, 20 * K).quick(),
     workload("self_wake/1", Kind::SelfWake { tasks: 1 }, 3 * M, 50 * K).quick(),
@@ -128,6 +128,7 @@ const LISTED: [Workload; 104] = [
     workload("tcp_rate/1000x20000", Kind::TcpRate { connections: 1000, per_second: 20 * K }, 100 * K, 0).quick(),
     workload("tcp_rate/1000x50000", Kind::TcpRate { connections: 1000, per_second: 50 * K }, 150 * K, 0),
     workload("victim/alone", Kind::Alone, 500, 0),
+    workload("victim/short", Kind::ShortSleep, 1000, 0),
     workload("victim/hog", Kind::Hog, 500, 0).quick(),
     workload("victim/wake_storm", Kind::WakeStorm, 200, 0).quick(),
     workload("victim/completion_storm", Kind::CompletionStorm, 500, 0).quick(),

@@ -137,6 +137,7 @@ impl Workload {
             Kind::IdleSleeper => "a task that is asleep".into(),
             Kind::IdleConnection => "a connection with a task that waits for a byte".into(),
             Kind::IdleHttp => "an HTTP connection that has had its answer".into(),
+            Kind::ShortSleep => "a sleep of 100 µs".into(),
             Kind::Alone => "a sleep of 1 ms, alone".into(),
             Kind::Hog => "a sleep of 1 ms beside a task that computes 20 µs and yields".into(),
             Kind::WakeStorm => "a sleep of 1 ms beside a task that wakes itself for 20 ms".into(),

@@ -82,6 +82,7 @@ fn work(workload: &Workload, n: u64) -> f64 {
         Kind::StartStop => n * 30e-6,
         Kind::Idle => n * 1e-3,
         Kind::IdleConnection => n * 40e-6,
+        Kind::ShortSleep => n * 1.1e-3,
         Kind::Alone | Kind::Hog | Kind::CompletionStorm | Kind::AcceptFlood => n * 1.3e-3,
         Kind::WakeStorm => n * 10e-3,
         _ => n * 0.2e-6,

@@ -17,7 +17,7 @@ use crate::compare::verdict::{self, Loss};
 
 /// The operations of the page. Each has a line with its instructions, one with its CPU time, and,
 /// where the kernel takes part in it, one with the kernel's share.
-const COSTS: [&str; 14] = [
+const COSTS: [&str; 17] = [
     "spawn_join",
     "spawn_join/1000",
     "ping_pong",
@@ -26,12 +26,15 @@ const COSTS: [&str; 14] = [
     "timer_fire/10000",
     "tcp_echo/1x64",
     "tcp_echo/50x64",
+    "tcp_echo/500x64",
     "udp_echo/1",
     "udp_echo/50",
     "http/50",
     "http_wrk/50",
     "axum/50",
     "blocking/1000",
+    "read_pages/1",
+    "read_pages/64",
 ];
 
 /// What of them README shows, and on which runtimes.
@@ -53,9 +56,12 @@ const LINES: [(Figure, &str); 3] = [
 ];
 
 /// What users wait for, and what they pay for when nothing happens.
-const OTHERS: [(&str, Figure); 10] = [
+const OTHERS: [(&str, Figure); 13] = [
     ("tcp_rate/1000x20000", P50),
     ("tcp_rate/1000x20000", P99),
+    ("victim/short", P50),
+    ("read_pages/1", WALL),
+    ("read_pages/64", WALL),
     ("burst/sleeps", WALL),
     ("burst/jobs", WALL),
     ("cross_thread_wake", WALL),
@@ -323,6 +329,7 @@ fn row(record: &Record, name: &str, figure: Figure, runtimes: &[&'static str]) -
     let mut what = workload.about();
     match figure {
         P50 | P99 | MAX => what = format!("{what}: {}", figure.title),
+        WALL if workload.name.starts_with("read_pages/") => what.push_str(": time"),
         WALL if workload.name.starts_with("burst/") => what.push_str(": until the last"),
         _ => {}
     }

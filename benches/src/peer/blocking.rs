@@ -4,8 +4,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::thread;
+use std::time::Instant;
 
+use crate::latency::Latencies;
 use crate::meter::{Meter, Reading};
+use crate::workload::fairness::SHORT;
 use crate::workload::pool::{BigFile, SmallFiles};
 
 pub(crate) fn read_files(n: u64) -> io::Result<Reading> {
@@ -45,4 +49,18 @@ pub(crate) fn read_pages(n: u64) -> io::Result<Reading> {
         file.read_exact_at(&mut page, BigFile::page(index))?;
     }
     Ok(meter.stop())
+}
+
+pub(crate) fn short_sleep(naps: u64) -> Reading {
+    let mut latencies = Latencies::new();
+    let meter = Meter::start();
+    for _ in 0..naps {
+        let deadline = Instant::now() + SHORT;
+        thread::sleep(SHORT);
+        latencies.record(deadline.elapsed());
+    }
+    Reading {
+        latencies: Some(latencies),
+        ..meter.stop()
+    }
 }

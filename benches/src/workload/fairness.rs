@@ -31,6 +31,26 @@ pub(crate) fn alone<R: Runtime>(rt: R, naps: u64) -> Reading {
     beside(rt, naps, |_| ())
 }
 
+/// What is asked of a kernel that waits to the nanosecond.
+pub(crate) const SHORT: Duration = Duration::from_micros(100);
+
+/// Sleeps that are shorter than a millisecond, one after the other.
+pub(crate) fn short_sleep<R: Runtime>(rt: R, naps: u64) -> Reading {
+    rt.run(async move {
+        let mut latencies = Latencies::new();
+        let meter = Meter::start();
+        for _ in 0..naps {
+            let deadline = Instant::now() + SHORT;
+            rt.sleep(SHORT).await;
+            latencies.record(deadline.elapsed());
+        }
+        Reading {
+            latencies: Some(latencies),
+            ..meter.stop()
+        }
+    })
+}
+
 /// A task computes and yields in turn, by the runtime's way to let everything else run; now and
 /// then it rests, for runtimes that have no such way.
 pub(crate) fn hog<R: Runtime>(rt: R, naps: u64) -> Reading {
