@@ -50,6 +50,21 @@ impl AsyncHandle {
     /// # Errors
     ///
     /// If the loop was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{AsyncHandle, Handle, LoopHandle};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let handle = AsyncHandle::new(&LoopHandle::current(), |_| unreachable!())?;
+    ///     handle.send()?;
+    ///     handle.close().await; // the callback does not run any more
+    ///     assert!(handle.is_closing());
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn new(handle: &LoopHandle, callback: impl FnMut(&Self) + 'static) -> Result<Self, Error> {
         Self::new_at(handle, Location::caller(), callback)
@@ -115,6 +130,21 @@ impl AsyncHandle {
     }
 
     /// Returns a sender for other threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref()).unwrap();
+    ///     let sender = handle.sender();
+    ///     std::thread::spawn(move || sender.send().unwrap()).join().unwrap();
+    ///     event_loop.run(RunMode::Default)?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn sender(&self) -> AsyncSender {
         AsyncSender {
@@ -125,6 +155,21 @@ impl AsyncHandle {
 
     /// Stops the handle for good, at once, even with a send pending. The close completes in the
     /// closing phase; see [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{AsyncHandle, Handle, LoopHandle};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let handle = AsyncHandle::new(&LoopHandle::current(), |_| unreachable!())?;
+    ///     handle.send()?;
+    ///     handle.close().await; // the callback does not run any more
+    ///     assert!(handle.is_closing());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close(&self) -> Close {
         self.core.close()
     }
@@ -148,6 +193,21 @@ impl fmt::Debug for AsyncHandle {
 }
 
 /// Triggers the callback of an [`AsyncHandle`], from any thread and from signal handlers.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{AsyncHandle, EventLoop, Handle, RunMode};
+///
+/// fn main() -> std::io::Result<()> {
+///     let mut event_loop = EventLoop::new()?;
+///     let handle = AsyncHandle::new(&event_loop.handle(), |handle| handle.unref()).unwrap();
+///     let sender = handle.sender();
+///     std::thread::spawn(move || sender.send().unwrap()).join().unwrap();
+///     event_loop.run(RunMode::Default)?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone)]
 #[doc(alias = "uv_async_send")]
 pub struct AsyncSender {

@@ -10,6 +10,24 @@ use std::str::FromStr;
 use crate::error::debug_as_display;
 
 /// What a shuffled loop asks about. Each kind is something that libuv leaves open.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::Builder;
+/// use phaseloop::shuffle::{Kind, Question};
+///
+/// fn main() -> std::io::Result<()> {
+///     // Jobs end in reverse order; all else is as usual.
+///     let chooser = |question: &Question<'_>| match question.kind {
+///         Kind::JobEnd => question.count - 1,
+///         _ => 0,
+///     };
+///     let event_loop = Builder::new().shuffle(chooser).build()?;
+///     event_loop.block_on(async {});
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
@@ -139,6 +157,19 @@ impl fmt::Display for Kind {
 
 /// What a question is about. The numbers of sources and jobs count in the order of the first
 /// question.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::shuffle::{Pick, Who};
+///
+/// fn main() {
+///     let pick: Pick = "delay source3 2 =1".parse().unwrap();
+///     assert_eq!(pick.who, Some(Who::Source(3)));
+///     let error = "delay of nothing".parse::<Pick>().unwrap_err();
+///     println!("{error}");
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Who {
@@ -161,6 +192,24 @@ impl fmt::Display for Who {
 }
 
 /// A question with at least two answers. Answer 0 is what an ordinary loop does.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::Builder;
+/// use phaseloop::shuffle::{Kind, Question};
+///
+/// fn main() -> std::io::Result<()> {
+///     // Jobs end in reverse order; all else is as usual.
+///     let chooser = |question: &Question<'_>| match question.kind {
+///         Kind::JobEnd => question.count - 1,
+///         _ => 0,
+///     };
+///     let event_loop = Builder::new().shuffle(chooser).build()?;
+///     event_loop.block_on(async {});
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Question<'a> {
@@ -306,6 +355,19 @@ impl fmt::Display for Pick {
 }
 
 /// The error of a text that is no [`Pick`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::shuffle::{Pick, Who};
+///
+/// fn main() {
+///     let pick: Pick = "delay source3 2 =1".parse().unwrap();
+///     assert_eq!(pick.who, Some(Who::Source(3)));
+///     let error = "delay of nothing".parse::<Pick>().unwrap_err();
+///     println!("{error}");
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParsePickError {
     text: String,

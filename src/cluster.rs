@@ -72,6 +72,22 @@ pub use sharded::Sharded;
 pub use shutdown::{Left, Shutdown, Stopped, stopping};
 
 /// The loops of a program; cheap to clone.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster;
+///
+/// fn main() -> std::io::Result<()> {
+///     let lengths = cluster::Builder::new().loops(2).block_on(async {
+///         let all = cluster::current();
+///         println!("{} loops", all.len());
+///         all.each(|index| async move { index }).await.len()
+///     })?;
+///     assert_eq!(lengths, 2);
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
@@ -98,6 +114,24 @@ impl Cluster {
     }
 
     /// Returns the number of loops.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::cluster;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     cluster::Builder::new().loops(2).block_on(async {
+    ///         let all = cluster::current();
+    ///         let there = all.remote(1).spawn(|| async { cluster::index() }).unwrap();
+    ///         assert_eq!(there.await.unwrap(), 1);
+    ///         for metrics in all.metrics().await {
+    ///             println!("busy for {:.0} %", metrics.unwrap().utilization() * 100.0);
+    ///         }
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a cluster has a loop")]
     pub fn len(&self) -> usize {
@@ -109,6 +143,24 @@ impl Cluster {
     /// # Panics
     ///
     /// If there is no loop of that index.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::cluster;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     cluster::Builder::new().loops(2).block_on(async {
+    ///         let all = cluster::current();
+    ///         let there = all.remote(1).spawn(|| async { cluster::index() }).unwrap();
+    ///         assert_eq!(there.await.unwrap(), 1);
+    ///         for metrics in all.metrics().await {
+    ///             println!("busy for {:.0} %", metrics.unwrap().utilization() * 100.0);
+    ///         }
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn remote(&self, index: usize) -> &Remote {
         let remotes = &self.inner.remotes;
@@ -122,6 +174,24 @@ impl Cluster {
 
     /// Returns the metrics of each loop, by index. A loop that has ended has none. The future waits
     /// for a loop that is stuck.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::cluster;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     cluster::Builder::new().loops(2).block_on(async {
+    ///         let all = cluster::current();
+    ///         let there = all.remote(1).spawn(|| async { cluster::index() }).unwrap();
+    ///         assert_eq!(there.await.unwrap(), 1);
+    ///         for metrics in all.metrics().await {
+    ///             println!("busy for {:.0} %", metrics.unwrap().utilization() * 100.0);
+    ///         }
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn metrics(&self) -> Each<Metrics> {
         self.each(|_| async { LoopHandle::current().metrics() })

@@ -32,6 +32,22 @@ pub use os::{OsError, os_error};
 ///
 /// The type is opaque, so that reasons can be added: match with its predicates. The text is for
 /// people and may change.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{LoopHandle, time::Timer};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let timer = Timer::new(&LoopHandle::current());
+///     assert!(timer.again().unwrap_err().is_never_started());
+///     timer.close().then(|| ());
+///     let error = timer.start(Duration::ZERO, Duration::ZERO, |_| ()).unwrap_err();
+///     assert!(error.is_handle_closed(), "{error}");
+/// }
+/// ```
 pub struct Error {
     kind: Kind,
     /// The pending tasks, for the reasons that name them.
@@ -74,24 +90,78 @@ impl Error {
     }
 
     /// The loop has been dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::EventLoop;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let remote = EventLoop::new()?.remote(); // the loop is dropped at once
+    ///     assert!(remote.wake().unwrap_err().is_loop_closed());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn is_loop_closed(&self) -> bool {
         self.kind == Kind::LoopClosed
     }
 
     /// The handle was closed and cannot be started again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let timer = Timer::new(&LoopHandle::current());
+    ///     assert!(timer.again().unwrap_err().is_never_started());
+    ///     timer.close().then(|| ());
+    ///     let error = timer.start(Duration::ZERO, Duration::ZERO, |_| ()).unwrap_err();
+    ///     assert!(error.is_handle_closed(), "{error}");
+    /// }
+    /// ```
     #[must_use]
     pub fn is_handle_closed(&self) -> bool {
         self.kind == Kind::HandleClosed
     }
 
     /// The timer was never started, so it has no callback to start again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{LoopHandle, time::Timer};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let timer = Timer::new(&LoopHandle::current());
+    ///     assert!(timer.again().unwrap_err().is_never_started());
+    ///     timer.close().then(|| ());
+    ///     let error = timer.start(Duration::ZERO, Duration::ZERO, |_| ()).unwrap_err();
+    ///     assert!(error.is_handle_closed(), "{error}");
+    /// }
+    /// ```
     #[must_use]
     pub fn is_never_started(&self) -> bool {
         self.kind == Kind::NeverStarted
     }
 
     /// Nothing was left that could wake the main future, and it had not returned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// fn main() {
+    ///     let error = phaseloop::run(std::future::pending::<()>()).unwrap_err();
+    ///     assert!(error.is_ran_dry());
+    ///     println!("{error}"); // with what the future and the tasks wait for
+    /// }
+    /// ```
     #[must_use]
     pub fn is_ran_dry(&self) -> bool {
         self.kind == Kind::RanDry

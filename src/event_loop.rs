@@ -218,6 +218,20 @@ impl EventLoop {
     /// Calls `f` with this loop as the current loop of the thread, so that [`spawn`](crate::spawn),
     /// [`sleep`](crate::time::sleep) and similar functions work inside `f`. Tasks and closures that
     /// `f` queues run at the start of the next run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{EventLoop, RunMode, spawn};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     let task = event_loop.enter(|| spawn(async { 42 })); // before the loop runs
+    ///     event_loop.run(RunMode::Default)?;
+    ///     assert!(task.is_finished());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         self.core.entered(f)
     }
@@ -236,6 +250,21 @@ impl EventLoop {
     ///
     /// If a loop already runs on this thread. A panic of a callback propagates from here; the rest
     /// of its phase runs with the next call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     event_loop.handle().set_immediate(|| println!("in the check phase"));
+    ///     event_loop.turn(Some(Duration::ZERO))?; // one turn that does not wait
+    ///     assert!(!event_loop.run(RunMode::Default)?, "nothing is left to do");
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn run(&mut self, mode: RunMode) -> std::io::Result<bool> {
         self.core.run(mode)
@@ -254,6 +283,21 @@ impl EventLoop {
     /// # Panics
     ///
     /// The conditions of [`run`](Self::run) apply.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{EventLoop, RunMode};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let mut event_loop = EventLoop::new()?;
+    ///     event_loop.handle().set_immediate(|| println!("in the check phase"));
+    ///     event_loop.turn(Some(Duration::ZERO))?; // one turn that does not wait
+    ///     assert!(!event_loop.run(RunMode::Default)?, "nothing is left to do");
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn turn(&mut self, max_wait: Option<Duration>) -> std::io::Result<bool> {
         self.core.run_turn(max_wait)

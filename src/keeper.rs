@@ -4,6 +4,23 @@ use std::fmt;
 
 /// The kinds of handles and requests that can keep a loop alive;
 /// [`LoopHandle::keepers`](crate::LoopHandle::keepers) counts them.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{Keeper, LoopHandle, time::Timer};
+///
+/// #[phaseloop::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let handle = LoopHandle::current();
+///     let timer = Timer::new(&handle);
+///     timer.start(Duration::from_secs(60), Duration::ZERO, |_| ())?;
+///     assert!(handle.keepers().contains(&(Keeper::Timer, 1)));
+///     timer.stop();
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Keeper {

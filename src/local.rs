@@ -62,6 +62,21 @@ pub struct Local<T: 'static> {
 
 impl<T> Local<T> {
     /// Creates a `Local` for the calling thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::Local;
+    ///
+    /// fn main() {
+    ///     let local = Local::new(Rc::new(42)); // `Send`, though an `Rc` is not
+    ///     assert!(local.is_home());
+    ///     assert_eq!(local.try_get().map(|value| **value), Some(42));
+    ///     let there = std::thread::spawn(move || local.try_get().is_some());
+    ///     assert!(!there.join().unwrap(), "the value stays with its thread");
+    /// }
+    /// ```
     #[track_caller]
     #[must_use]
     pub fn new(value: T) -> Self {
@@ -73,6 +88,21 @@ impl<T> Local<T> {
     }
 
     /// Returns the value, or `None` on another thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::Local;
+    ///
+    /// fn main() {
+    ///     let local = Local::new(Rc::new(42)); // `Send`, though an `Rc` is not
+    ///     assert!(local.is_home());
+    ///     assert_eq!(local.try_get().map(|value| **value), Some(42));
+    ///     let there = std::thread::spawn(move || local.try_get().is_some());
+    ///     assert!(!there.join().unwrap(), "the value stays with its thread");
+    /// }
+    /// ```
     #[must_use]
     #[inline]
     pub fn try_get(&self) -> Option<&T> {
@@ -102,6 +132,21 @@ impl<T> Local<T> {
     }
 
     /// Returns whether the calling thread is the one that created the `Local`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::Local;
+    ///
+    /// fn main() {
+    ///     let local = Local::new(Rc::new(42)); // `Send`, though an `Rc` is not
+    ///     assert!(local.is_home());
+    ///     assert_eq!(local.try_get().map(|value| **value), Some(42));
+    ///     let there = std::thread::spawn(move || local.try_get().is_some());
+    ///     assert!(!there.join().unwrap(), "the value stays with its thread");
+    /// }
+    /// ```
     #[must_use]
     pub fn is_home(&self) -> bool {
         self.try_get().is_some()
@@ -112,6 +157,18 @@ impl<T> Local<T> {
     /// # Panics
     ///
     /// On another thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use phaseloop::Local;
+    ///
+    /// fn main() {
+    ///     let local = Local::new(Rc::new(42));
+    ///     assert_eq!(*local.into_inner(), 42);
+    /// }
+    /// ```
     #[track_caller]
     #[must_use]
     pub fn into_inner(mut self) -> T

@@ -3,6 +3,17 @@
 use std::fmt;
 
 /// A phase of the loop. The order of the variants is the order of one turn.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase::Phase;
+///
+/// fn main() {
+///     assert!(Phase::Poll < Phase::Check, "in the order of a turn");
+///     println!("{}", Phase::Poll);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Phase {

@@ -48,6 +48,18 @@ const WAITS: usize = 8;
 ///   locks of other crates are "something else".
 /// - A future in a `FuturesUnordered` is polled with another waker than the task's. It is listed as
 ///   one that wakes "a waker of task 7": the task that polled it last with a new waker.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{LoopHandle, spawn};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     spawn(std::future::pending::<()>()).detach();
+///     println!("{}", LoopHandle::current().report()); // what waits, with its lines
+/// }
+/// ```
 pub struct Report {
     /// The circles of waits.
     circles: Part,

@@ -128,6 +128,22 @@ impl Network {
     /// # Panics
     ///
     /// When no loop runs on this thread, or the loop has no network in memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle, sim::Network};
+    ///
+    /// fn main() {
+    ///     shuffle::explore(5, || async {
+    ///         let host = Network::current().host("db", [10, 0, 0, 2]);
+    ///         assert_eq!(host.name(), "db");
+    ///         assert_eq!(host.address(), std::net::IpAddr::from([10, 0, 0, 2]));
+    ///         let answer = host.run(|| async { 42 });
+    ///         assert_eq!(answer.await.unwrap(), 42);
+    ///     });
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
@@ -146,6 +162,22 @@ impl Network {
     ///
     /// If there is a host with this name or this address, or if the address is a loopback,
     /// unspecified or multicast one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle, sim::Network};
+    ///
+    /// fn main() {
+    ///     shuffle::explore(5, || async {
+    ///         let host = Network::current().host("db", [10, 0, 0, 2]);
+    ///         assert_eq!(host.name(), "db");
+    ///         assert_eq!(host.address(), std::net::IpAddr::from([10, 0, 0, 2]));
+    ///         let answer = host.run(|| async { 42 });
+    ///         assert_eq!(answer.await.unwrap(), 42);
+    ///     });
+    /// }
+    /// ```
     #[track_caller]
     pub fn host(&self, name: &str, address: impl Into<IpAddr>) -> Host {
         let (core, address) = (self.handle.core(), address.into());
@@ -254,6 +286,22 @@ impl Host {
     /// Runs a program on this host as a task. All that it spawns belongs to the host.
     ///
     /// [`restart`](Self::restart) calls `program` again. A crash cancels the task.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle, sim::Network};
+    ///
+    /// fn main() {
+    ///     shuffle::explore(5, || async {
+    ///         let host = Network::current().host("db", [10, 0, 0, 2]);
+    ///         assert_eq!(host.name(), "db");
+    ///         assert_eq!(host.address(), std::net::IpAddr::from([10, 0, 0, 2]));
+    ///         let answer = host.run(|| async { 42 });
+    ///         assert_eq!(answer.await.unwrap(), 42);
+    ///     });
+    /// }
+    /// ```
     #[track_caller]
     pub fn run<F>(&self, program: impl Fn() -> F + 'static) -> JoinHandle<F::Output>
     where
@@ -311,6 +359,21 @@ impl Host {
 
     /// Sets how far the wall clock of the host, [`time::system_now`](crate::time::system_now), is
     /// ahead, in milliseconds. Timers are not affected.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle, sim::Network, time::system_now};
+    ///
+    /// fn main() {
+    ///     shuffle::explore(5, || async {
+    ///         let host = Network::current().host("late", [10, 0, 0, 2]);
+    ///         host.clock_skew(-5000);
+    ///         let there = host.run(|| async { system_now() }).await.unwrap();
+    ///         assert!(there < system_now());
+    ///     });
+    /// }
+    /// ```
     pub fn clock_skew(&self, milliseconds: i64) {
         let length = nanoseconds(Duration::from_millis(milliseconds.unsigned_abs()));
         let length = i64::try_from(length).unwrap_or(i64::MAX);
@@ -320,6 +383,22 @@ impl Host {
     }
 
     /// Returns the name of the host.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle, sim::Network};
+    ///
+    /// fn main() {
+    ///     shuffle::explore(5, || async {
+    ///         let host = Network::current().host("db", [10, 0, 0, 2]);
+    ///         assert_eq!(host.name(), "db");
+    ///         assert_eq!(host.address(), std::net::IpAddr::from([10, 0, 0, 2]));
+    ///         let answer = host.run(|| async { 42 });
+    ///         assert_eq!(answer.await.unwrap(), 42);
+    ///     });
+    /// }
+    /// ```
     #[must_use]
     pub fn name(&self) -> String {
         let core = self.network.handle.core();
@@ -327,6 +406,22 @@ impl Host {
     }
 
     /// Returns the address of the host.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{shuffle, sim::Network};
+    ///
+    /// fn main() {
+    ///     shuffle::explore(5, || async {
+    ///         let host = Network::current().host("db", [10, 0, 0, 2]);
+    ///         assert_eq!(host.name(), "db");
+    ///         assert_eq!(host.address(), std::net::IpAddr::from([10, 0, 0, 2]));
+    ///         let answer = host.run(|| async { 42 });
+    ///         assert_eq!(answer.await.unwrap(), 42);
+    ///     });
+    /// }
+    /// ```
     #[must_use]
     pub fn address(&self) -> IpAddr {
         let core = self.network.handle.core();

@@ -66,18 +66,60 @@ impl Info {
     }
 
     /// Returns the task's number.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{LoopHandle, task};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let reader = task::Builder::new().name("reader").spawn(std::future::pending::<()>());
+    ///     let info = &LoopHandle::current().tasks()[0];
+    ///     assert_eq!((info.id(), info.name()), (reader.id(), Some("reader")));
+    ///     println!("spawned at {}", info.spawned_at());
+    /// }
+    /// ```
     #[must_use]
     pub fn id(&self) -> Id {
         self.id
     }
 
     /// Returns the name given by [`Builder::name`](crate::task::Builder::name), if any.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{LoopHandle, task};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let reader = task::Builder::new().name("reader").spawn(std::future::pending::<()>());
+    ///     let info = &LoopHandle::current().tasks()[0];
+    ///     assert_eq!((info.id(), info.name()), (reader.id(), Some("reader")));
+    ///     println!("spawned at {}", info.spawned_at());
+    /// }
+    /// ```
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
     /// Returns the line that spawned the task.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{LoopHandle, task};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let reader = task::Builder::new().name("reader").spawn(std::future::pending::<()>());
+    ///     let info = &LoopHandle::current().tasks()[0];
+    ///     assert_eq!((info.id(), info.name()), (reader.id(), Some("reader")));
+    ///     println!("spawned at {}", info.spawned_at());
+    /// }
+    /// ```
     #[must_use]
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.site

@@ -96,6 +96,20 @@ impl Tty {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::{Mode, Tty};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     println!("{:?}, {:?}", tty.size()?, tty.mode());
+    ///     tty.close_now().await; // the mode is as before
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn open() -> io::Result<Self> {
         Self::from_fd(terminal::open_own()?)
@@ -111,6 +125,23 @@ impl Tty {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::tty::{Mode, Tty};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut tty = Tty::from_fd(std::io::stdin())?;
+    ///     tty.set_mode(Mode::Raw)?; // each key at once, without an echo
+    ///     let mut key = [0; 8];
+    ///     let length = tty.read(&mut key).await?;
+    ///     println!("{:?}", &key[..length]);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn from_fd(descriptor: impl AsFd) -> io::Result<Self> {
         let descriptor = descriptor.as_fd();
@@ -134,6 +165,23 @@ impl Tty {
     ///
     /// Any OS error of `tcgetattr` and `tcsetattr`; [`OutOfMemory`](io::ErrorKind::OutOfMemory) if
     /// 16 other terminals are in a changed mode.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::io::AsyncReadExt;
+    /// use phaseloop::tty::{Mode, Tty};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let mut tty = Tty::from_fd(std::io::stdin())?;
+    ///     tty.set_mode(Mode::Raw)?; // each key at once, without an echo
+    ///     let mut key = [0; 8];
+    ///     let length = tty.read(&mut key).await?;
+    ///     println!("{:?}", &key[..length]);
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn set_mode(&self, mode: Mode) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
         if mode == state.mode {
@@ -158,6 +206,20 @@ impl Tty {
     }
 
     /// The mode that was set last.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::{Mode, Tty};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     println!("{:?}, {:?}", tty.size()?, tty.mode());
+    ///     tty.close_now().await; // the mode is as before
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.state.borrow().mode
@@ -168,6 +230,20 @@ impl Tty {
     /// # Errors
     ///
     /// Any OS error of `ioctl(TIOCGWINSZ)`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::{Mode, Tty};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     println!("{:?}, {:?}", tty.size()?, tty.mode());
+    ///     tty.close_now().await; // the mode is as before
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn size(&self) -> io::Result<Size> {
         size_of(self.as_fd())
     }
@@ -182,6 +258,22 @@ impl Tty {
     /// # Panics
     ///
     /// When no loop runs on this thread.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::Tty;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     let mut resizes = tty.resizes()?;
+    ///     while let Some(size) = resizes.recv().await {
+    ///         println!("{:?}", size?);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn resizes(&self) -> io::Result<Resizes> {
         // The listener starts before the size is read, so that a change in between is not missed.
@@ -197,6 +289,20 @@ impl Tty {
 
     /// Restores the mode and closes the terminal. The close completes in the closing phase; see
     /// [`Close`].
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::{Mode, Tty};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     println!("{:?}, {:?}", tty.size()?, tty.mode());
+    ///     tty.close_now().await; // the mode is as before
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn close_now(self) -> Close {
         drop(self.state);
         self.source.close()
@@ -233,6 +339,17 @@ impl fmt::Debug for Tty {
 ///
 /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the call interrupts a change of mode; otherwise
 /// the first OS error of `tcsetattr`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::tty;
+///
+/// fn main() {
+///     // In a panic hook: the terminal is usable again.
+///     let _ = tty::reset_mode();
+/// }
+/// ```
 pub fn reset_mode() -> io::Result<()> {
     terminal::restore_all()
 }
@@ -309,6 +426,22 @@ impl Resizes {
     /// # Cancel safety
     ///
     /// Dropping the future loses no resize.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::Tty;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     let mut resizes = tty.resizes()?;
+    ///     while let Some(size) = resizes.recv().await {
+    ///         println!("{:?}", size?);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn recv(&mut self) -> Option<io::Result<Size>> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
@@ -318,6 +451,22 @@ impl Resizes {
     /// # Errors
     ///
     /// The errors of [`recv`](Self::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use phaseloop::tty::Tty;
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let tty = Tty::open()?;
+    ///     let mut resizes = tty.resizes()?;
+    ///     while let Some(size) = resizes.recv().await {
+    ///         println!("{:?}", size?);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Size>>> {
         loop {
             if ready!(self.signals.poll_recv(cx)).is_none() {

@@ -134,6 +134,30 @@ impl<T> Shared<T> {
 }
 
 /// The sending end of a [`channel`]; clones send to the same receiver.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster;
+///
+/// fn main() -> std::io::Result<()> {
+///     let sum = cluster::Builder::new().loops(2).block_on(async {
+///         let (sender, mut receiver) = cluster::channel(16);
+///         let senders = cluster::current().each(move |index| {
+///             let sender = sender.clone();
+///             async move { sender.send(index).await.unwrap() }
+///         });
+///         let mut sum = 0;
+///         while let Some(index) = receiver.recv().await {
+///             sum += index;
+///         }
+///         senders.await;
+///         sum
+///     })?;
+///     assert_eq!(sum, 1);
+///     Ok(())
+/// }
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -293,6 +317,30 @@ impl<T> Drop for Sender<T> {
 }
 
 /// The receiving end of a [`channel`]. It is a [`Stream`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster;
+///
+/// fn main() -> std::io::Result<()> {
+///     let sum = cluster::Builder::new().loops(2).block_on(async {
+///         let (sender, mut receiver) = cluster::channel(16);
+///         let senders = cluster::current().each(move |index| {
+///             let sender = sender.clone();
+///             async move { sender.send(index).await.unwrap() }
+///         });
+///         let mut sum = 0;
+///         while let Some(index) = receiver.recv().await {
+///             sum += index;
+///         }
+///         senders.await;
+///         sum
+///     })?;
+///     assert_eq!(sum, 1);
+///     Ok(())
+/// }
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The messages that were taken out of the queue.

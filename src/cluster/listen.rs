@@ -102,6 +102,31 @@ pub fn listen<A: ToAddresses>(target: A) -> Listen<A> {
 }
 
 /// The options of [`listen`], which binds when it is awaited.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{cluster::{self, Balance}, net::TcpStream, spawn};
+///
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
+///         let listeners = listen.await.unwrap();
+///         let address = listeners.local_addr();
+///         let servers = cluster::current().each(move |_| {
+///             let listener = listeners.here(); // on each loop its own
+///             async move { listener.accept().await.unwrap().1 }
+///         });
+///         let clients = spawn(async move {
+///             let one = TcpStream::connect(address).await.unwrap();
+///             (one, TcpStream::connect(address).await.unwrap())
+///         });
+///         assert_eq!(servers.await.len(), 2);
+///         clients.await.unwrap();
+///     })?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "it does nothing unless awaited"]
 pub struct Listen<A> {
@@ -113,6 +138,31 @@ pub struct Listen<A> {
 
 impl<A: ToAddresses> Listen<A> {
     /// Sets how connections are spread over the loops; [`Balance::LeastLag`] by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{cluster::{self, Balance}, net::TcpStream, spawn};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     cluster::Builder::new().loops(2).block_on(async {
+    ///         let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
+    ///         let listeners = listen.await.unwrap();
+    ///         let address = listeners.local_addr();
+    ///         let servers = cluster::current().each(move |_| {
+    ///             let listener = listeners.here(); // on each loop its own
+    ///             async move { listener.accept().await.unwrap().1 }
+    ///         });
+    ///         let clients = spawn(async move {
+    ///             let one = TcpStream::connect(address).await.unwrap();
+    ///             (one, TcpStream::connect(address).await.unwrap())
+    ///         });
+    ///         assert_eq!(servers.await.len(), 2);
+    ///         clients.await.unwrap();
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn balance(mut self, balance: Balance) -> Self {
         self.balance = balance;
         self
@@ -169,6 +219,31 @@ impl<A: ToAddresses + 'static> IntoFuture for Listen<A> {
 ///
 /// The listener is closed when all `Listeners` and all [`Listener`]s are dropped, or by
 /// [`Cluster::shutdown`].
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{cluster::{self, Balance}, net::TcpStream, spawn};
+///
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
+///         let listeners = listen.await.unwrap();
+///         let address = listeners.local_addr();
+///         let servers = cluster::current().each(move |_| {
+///             let listener = listeners.here(); // on each loop its own
+///             async move { listener.accept().await.unwrap().1 }
+///         });
+///         let clients = spawn(async move {
+///             let one = TcpStream::connect(address).await.unwrap();
+///             (one, TcpStream::connect(address).await.unwrap())
+///         });
+///         assert_eq!(servers.await.len(), 2);
+///         clients.await.unwrap();
+///     })?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Listeners {
     owner: Owner,
@@ -192,6 +267,31 @@ impl Listeners {
     ///
     /// On a thread without a loop, and on a loop of another cluster. With [`Balance::ReusePort`] on
     /// a second call on one loop, or if the OS refuses to register the loop's listener.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{cluster::{self, Balance}, net::TcpStream, spawn};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     cluster::Builder::new().loops(2).block_on(async {
+    ///         let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
+    ///         let listeners = listen.await.unwrap();
+    ///         let address = listeners.local_addr();
+    ///         let servers = cluster::current().each(move |_| {
+    ///             let listener = listeners.here(); // on each loop its own
+    ///             async move { listener.accept().await.unwrap().1 }
+    ///         });
+    ///         let clients = spawn(async move {
+    ///             let one = TcpStream::connect(address).await.unwrap();
+    ///             (one, TcpStream::connect(address).await.unwrap())
+    ///         });
+    ///         assert_eq!(servers.await.len(), 2);
+    ///         clients.await.unwrap();
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn here(&self) -> Listener {

@@ -24,6 +24,31 @@ use crate::task::CancellationToken;
 /// After [`Cluster::shutdown`](super::Cluster::shutdown) it returns the connections that were
 /// handed over before, and then rests: [`accept`](Self::accept) does not complete any more. A
 /// server that waits for [`stopping`](super::stopping) ends then.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{cluster::{self, Balance}, net::TcpStream, spawn};
+///
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(2).block_on(async {
+///         let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
+///         let listeners = listen.await.unwrap();
+///         let address = listeners.local_addr();
+///         let servers = cluster::current().each(move |_| {
+///             let listener = listeners.here(); // on each loop its own
+///             async move { listener.accept().await.unwrap().1 }
+///         });
+///         let clients = spawn(async move {
+///             let one = TcpStream::connect(address).await.unwrap();
+///             (one, TcpStream::connect(address).await.unwrap())
+///         });
+///         assert_eq!(servers.await.len(), 2);
+///         clients.await.unwrap();
+///     })?;
+///     Ok(())
+/// }
+/// ```
 pub struct Listener {
     owner: Owner,
     intake: Intake,
@@ -89,6 +114,31 @@ impl Listener {
     /// # Cancel safety
     ///
     /// Dropping the future loses no connection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{cluster::{self, Balance}, net::TcpStream, spawn};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     cluster::Builder::new().loops(2).block_on(async {
+    ///         let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
+    ///         let listeners = listen.await.unwrap();
+    ///         let address = listeners.local_addr();
+    ///         let servers = cluster::current().each(move |_| {
+    ///             let listener = listeners.here(); // on each loop its own
+    ///             async move { listener.accept().await.unwrap().1 }
+    ///         });
+    ///         let clients = spawn(async move {
+    ///             let one = TcpStream::connect(address).await.unwrap();
+    ///             (one, TcpStream::connect(address).await.unwrap())
+    ///         });
+    ///         assert_eq!(servers.await.len(), 2);
+    ///         clients.await.unwrap();
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         match &self.intake {
             Intake::Handed(receiver) => {

@@ -17,6 +17,21 @@ impl Cluster {
     /// The result is a future of all outputs, by index. Dropping it detaches the futures. On a loop
     /// that has ended the output is a [`JoinError`], cancelled; so are all after a
     /// [shutdown](Self::shutdown).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::cluster;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let results = cluster::Builder::new().loops(3).block_on(async {
+    ///         cluster::current().each(|index| async move { index * 10 }).await
+    ///     })?;
+    ///     let results: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+    ///     assert_eq!(results, [0, 10, 20]);
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn each<M, F>(&self, make: M) -> Each<F::Output>
     where
@@ -51,6 +66,21 @@ impl Cluster {
 /// # Panics
 ///
 /// If it is polled again after it was ready.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster;
+///
+/// fn main() -> std::io::Result<()> {
+///     let results = cluster::Builder::new().loops(3).block_on(async {
+///         cluster::current().each(|index| async move { index * 10 }).await
+///     })?;
+///     let results: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+///     assert_eq!(results, [0, 10, 20]);
+///     Ok(())
+/// }
+/// ```
 #[must_use = "dropping it detaches the futures"]
 pub struct Each<T: 'static> {
     roots: Vec<Root<T>>,

@@ -98,6 +98,23 @@ impl Cluster {
     /// # Examples
     ///
     /// See [`listen`](super::listen()).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::cluster;
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let stopped = cluster::Builder::new().loops(2).block_on(async {
+    ///         cluster::current().shutdown(Duration::from_secs(1)).await
+    ///     })?;
+    ///     for left in &stopped.left {
+    ///         println!("loop {} still had {:?}", left.index, left.tasks);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[track_caller]
     pub fn shutdown(&self, limit: Duration) -> Shutdown {
         Shutdown {
@@ -120,6 +137,23 @@ impl Cluster {
 }
 
 /// The future of [`Cluster::shutdown`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::cluster;
+///
+/// fn main() -> std::io::Result<()> {
+///     let stopped = cluster::Builder::new().loops(2).block_on(async {
+///         cluster::current().shutdown(Duration::from_secs(1)).await
+///     })?;
+///     for left in &stopped.left {
+///         println!("loop {} still had {:?}", left.index, left.tasks);
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Shutdown {
@@ -246,6 +280,23 @@ impl fmt::Display for Stopped {
 }
 
 /// What was left on a loop when its shutdown was out of time.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::cluster;
+///
+/// fn main() -> std::io::Result<()> {
+///     let stopped = cluster::Builder::new().loops(2).block_on(async {
+///         cluster::current().shutdown(Duration::from_secs(1)).await
+///     })?;
+///     for left in &stopped.left {
+///         println!("loop {} still had {:?}", left.index, left.tasks);
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Left {

@@ -63,12 +63,40 @@ pub struct About {
 
 impl OsError {
     /// Returns the details of an error of this crate; `None` for another error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, fs};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = fs::read("no-such-file").await.unwrap_err();
+    ///     let details = OsError::of(&error).expect("an error of this crate");
+    ///     assert_eq!(details.path(), Some("no-such-file".as_ref()));
+    ///     println!("{}: {:?}", details.operation(), details.raw_os_error());
+    /// }
+    /// ```
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
     /// The operation: the name of the function.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, fs};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = fs::read("no-such-file").await.unwrap_err();
+    ///     let details = OsError::of(&error).expect("an error of this crate");
+    ///     assert_eq!(details.path(), Some("no-such-file".as_ref()));
+    ///     println!("{}: {:?}", details.operation(), details.raw_os_error());
+    /// }
+    /// ```
     #[must_use]
     pub fn operation(&self) -> &'static str {
         self.operation
@@ -76,24 +104,78 @@ impl OsError {
 
     /// The path: of the file, of the [Unix socket](crate::net::SocketName), or of the program of a
     /// [`Command`](crate::process::Command). `None` for a file that was opened elsewhere.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, fs};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = fs::read("no-such-file").await.unwrap_err();
+    ///     let details = OsError::of(&error).expect("an error of this crate");
+    ///     assert_eq!(details.path(), Some("no-such-file".as_ref()));
+    ///     println!("{}: {:?}", details.operation(), details.raw_os_error());
+    /// }
+    /// ```
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.about.path.as_deref()
     }
 
     /// The second path of an operation on two.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, fs};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = fs::rename("no-such-file", "other").await.unwrap_err();
+    ///     let details = OsError::of(&error).unwrap();
+    ///     assert_eq!(details.target(), Some("other".as_ref()));
+    /// }
+    /// ```
     #[must_use]
     pub fn target(&self) -> Option<&Path> {
         self.about.target.as_deref()
     }
 
     /// The address.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, net::TcpStream};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = TcpStream::connect("127.0.0.1:1").await.unwrap_err();
+    ///     let details = OsError::of(&error).unwrap();
+    ///     assert_eq!(details.address(), Some(([127, 0, 0, 1], 1).into()));
+    /// }
+    /// ```
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.about.address
     }
 
     /// The working directory for a program, if one was given.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, process::Command};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = Command::new("true").current_dir("/no/such/place").spawn().unwrap_err();
+    ///     let details = OsError::of(&error).unwrap();
+    ///     assert!(details.is_directory(), "it is not the program that is missing");
+    ///     println!("{:?}", details.directory());
+    /// }
+    /// ```
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.about.directory.as_deref()
@@ -101,12 +183,40 @@ impl OsError {
 
     /// Whether a program could not be started because its [working directory](Self::directory) does
     /// not exist, is not a directory, or cannot be entered.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, process::Command};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = Command::new("true").current_dir("/no/such/place").spawn().unwrap_err();
+    ///     let details = OsError::of(&error).unwrap();
+    ///     assert!(details.is_directory(), "it is not the program that is missing");
+    ///     println!("{:?}", details.directory());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.about.is_directory
     }
 
     /// The number of the OS error; `None` if the error did not come from the OS.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{OsError, fs};
+    ///
+    /// #[phaseloop::main]
+    /// async fn main() {
+    ///     let error = fs::read("no-such-file").await.unwrap_err();
+    ///     let details = OsError::of(&error).expect("an error of this crate");
+    ///     assert_eq!(details.path(), Some("no-such-file".as_ref()));
+    ///     println!("{}: {:?}", details.operation(), details.raw_os_error());
+    /// }
+    /// ```
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         os_error(&self.source)

@@ -10,6 +10,25 @@ use std::task::{Context, Poll, ready};
 use futures::io::{AsyncRead, AsyncWrite};
 
 /// A stream whose two directions can be used at once through `&T`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::io::{Duplex, split};
+/// use phaseloop::net::{TcpListener, TcpStream};
+///
+/// fn end<S: Duplex>(stream: S) {
+///     let (_reader, writer) = split(stream);
+///     drop(writer); // shuts the writing direction down
+/// }
+///
+/// #[phaseloop::main]
+/// async fn main() -> std::io::Result<()> {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     end(TcpStream::connect(listener.local_addr()?).await?);
+///     Ok(())
+/// }
+/// ```
 pub trait Duplex {
     /// Shuts down the writing direction: the peer sees EOF.
     ///

@@ -39,18 +39,57 @@ impl PollEvents {
     ];
 
     /// Returns whether the set contains all events of `other`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::PollEvents;
+    ///
+    /// fn main() {
+    ///     let both = PollEvents::READABLE | PollEvents::WRITABLE;
+    ///     assert!(both.contains(PollEvents::READABLE));
+    ///     assert_eq!(both.intersection(PollEvents::WRITABLE), PollEvents::WRITABLE);
+    ///     assert!(both.intersection(PollEvents::DISCONNECT).is_empty());
+    /// }
+    /// ```
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// Returns whether the set is empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::PollEvents;
+    ///
+    /// fn main() {
+    ///     let both = PollEvents::READABLE | PollEvents::WRITABLE;
+    ///     assert!(both.contains(PollEvents::READABLE));
+    ///     assert_eq!(both.intersection(PollEvents::WRITABLE), PollEvents::WRITABLE);
+    ///     assert!(both.intersection(PollEvents::DISCONNECT).is_empty());
+    /// }
+    /// ```
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Returns the events that are in both sets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::io::PollEvents;
+    ///
+    /// fn main() {
+    ///     let both = PollEvents::READABLE | PollEvents::WRITABLE;
+    ///     assert!(both.contains(PollEvents::READABLE));
+    ///     assert_eq!(both.intersection(PollEvents::WRITABLE), PollEvents::WRITABLE);
+    ///     assert!(both.intersection(PollEvents::DISCONNECT).is_empty());
+    /// }
+    /// ```
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)

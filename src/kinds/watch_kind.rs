@@ -43,12 +43,32 @@ pub enum WatchKind {
 
 impl WatchKind {
     /// Whether libuv and Node call this *change*: content or attributes have changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::WatchKind;
+    ///
+    /// fn main() {
+    ///     assert!(WatchKind::Created.is_rename() && !WatchKind::Created.is_change());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_change(self) -> bool {
         matches!(self, Self::Modified | Self::Attributes)
     }
 
     /// Whether libuv and Node call this *rename*: a name has appeared or disappeared.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::fs::WatchKind;
+    ///
+    /// fn main() {
+    ///     assert!(WatchKind::Created.is_rename() && !WatchKind::Created.is_change());
+    /// }
+    /// ```
     #[must_use]
     pub fn is_rename(self) -> bool {
         !self.is_change() && self != Self::Overflow

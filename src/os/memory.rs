@@ -32,6 +32,20 @@ pub fn total_memory() -> io::Result<u64> {
 /// # Errors
 ///
 /// The errors of [`total_memory`].
+///
+/// # Examples
+///
+/// ```ignore-apple,ignore-bsd
+/// use phaseloop::os;
+///
+/// fn main() -> std::io::Result<()> {
+///     println!("{} MiB are free", os::free_memory()? >> 20);
+///     println!("{} MiB may be allocated", os::available_memory()? >> 20);
+///     println!("the limit is {:?}", os::constrained_memory());
+///     assert!(os::resident_memory()? > 0);
+///     Ok(())
+/// }
+/// ```
 pub fn free_memory() -> io::Result<u64> {
     // Kernels before 3.14 do not estimate what is available.
     meminfo("MemAvailable").or_else(|_| meminfo("MemFree"))
@@ -43,6 +57,20 @@ pub fn free_memory() -> io::Result<u64> {
 /// # Errors
 ///
 /// The errors of [`total_memory`].
+///
+/// # Examples
+///
+/// ```ignore-apple,ignore-bsd
+/// use phaseloop::os;
+///
+/// fn main() -> std::io::Result<()> {
+///     println!("{} MiB are free", os::free_memory()? >> 20);
+///     println!("{} MiB may be allocated", os::available_memory()? >> 20);
+///     println!("the limit is {:?}", os::constrained_memory());
+///     assert!(os::resident_memory()? > 0);
+///     Ok(())
+/// }
+/// ```
 pub fn available_memory() -> io::Result<u64> {
     let free = free_memory()?;
     let room = own_limits().iter().map(Limit::room).min();
@@ -52,6 +80,20 @@ pub fn available_memory() -> io::Result<u64> {
 /// The memory limit of the control group of this process, in bytes, ancestors included.
 ///
 /// `None`: there is no limit, or the platform has no control groups.
+///
+/// # Examples
+///
+/// ```ignore-apple,ignore-bsd
+/// use phaseloop::os;
+///
+/// fn main() -> std::io::Result<()> {
+///     println!("{} MiB are free", os::free_memory()? >> 20);
+///     println!("{} MiB may be allocated", os::available_memory()? >> 20);
+///     println!("the limit is {:?}", os::constrained_memory());
+///     assert!(os::resident_memory()? > 0);
+///     Ok(())
+/// }
+/// ```
 #[must_use]
 pub fn constrained_memory() -> Option<u64> {
     own_limits().iter().map(|limit| limit.most).min()
@@ -63,6 +105,20 @@ pub fn constrained_memory() -> Option<u64> {
 ///
 /// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux; otherwise any OS
 /// error of reading `/proc/self/statm`.
+///
+/// # Examples
+///
+/// ```ignore-apple,ignore-bsd
+/// use phaseloop::os;
+///
+/// fn main() -> std::io::Result<()> {
+///     println!("{} MiB are free", os::free_memory()? >> 20);
+///     println!("{} MiB may be allocated", os::available_memory()? >> 20);
+///     println!("the limit is {:?}", os::constrained_memory());
+///     assert!(os::resident_memory()? > 0);
+///     Ok(())
+/// }
+/// ```
 pub fn resident_memory() -> io::Result<u64> {
     const PATH: &str = "/proc/self/statm";
     let text = system_file(PATH)?;

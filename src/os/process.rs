@@ -124,6 +124,18 @@ pub fn priority(process: Option<u32>) -> io::Result<i32> {
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a value outside this range, and for process
 /// id 0; [`PermissionDenied`](io::ErrorKind::PermissionDenied) for a higher priority without the
 /// privilege; any other OS error of `setpriority`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::os;
+///
+/// fn main() -> std::io::Result<()> {
+///     let nice = os::priority(None)?;
+///     os::set_priority(None, nice)?; // a lower number needs the privilege
+///     Ok(())
+/// }
+/// ```
 pub fn set_priority(process: Option<u32>, priority: i32) -> io::Result<()> {
     if !(-20..=19).contains(&priority) {
         let text = format!("a priority is from -20 to 19, not {priority}");

@@ -104,6 +104,19 @@ pub fn user_by_id(id: u32) -> io::Result<User> {
 ///
 /// [`NotFound`](io::ErrorKind::NotFound) when the database has no such group; otherwise any OS
 /// error of `getgrgid_r`.
+///
+/// # Examples
+///
+/// ```ignore-apple,ignore-bsd
+/// use phaseloop::os;
+///
+/// fn main() {
+///     match os::group_by_id(0) {
+///         Ok(group) => println!("{group:?}"),
+///         Err(error) => println!("no such group: {error}"),
+///     }
+/// }
+/// ```
 pub fn group_by_id(id: u32) -> io::Result<Group> {
     let entry = sys::os::group_entry(id)?.ok_or_else(|| not_found("group", id))?;
     Ok(Group {

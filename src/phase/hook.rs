@@ -35,6 +35,24 @@ pub type Prepare = Hook<PrepareHooks>;
 pub type Check = Hook<CheckHooks>;
 
 /// The phases that have hooks; [`Idle`], [`Prepare`] and [`Check`] name them.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::phase::{Hook, HookPhase, Idle, Prepare};
+/// use phaseloop::{Error, EventLoop};
+///
+/// fn log<P: HookPhase>(hook: &Hook<P>, name: &'static str) -> Result<(), Error> {
+///     hook.start(move |_| println!("{name}"))
+/// }
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let event_loop = EventLoop::new()?;
+///     log(&Idle::new(&event_loop.handle()), "idle")?;
+///     log(&Prepare::new(&event_loop.handle()), "prepare")?;
+///     Ok(())
+/// }
+/// ```
 pub trait HookPhase: private::Marker {}
 
 mod private {

@@ -1,6 +1,20 @@
 //! The areas of the log.
 
 /// A part of the loop that logs lines of its own; see [`Observer::log`](super::Observer::log).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::Area;
+///
+/// fn main() {
+///     // The names for the variable `PHASELOOP_DEBUG`.
+///     for area in Area::ALL {
+///         println!("{}", area.name());
+///     }
+///     assert_eq!(Area::Timers.name(), "timers");
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Area {
@@ -48,6 +62,20 @@ impl Area {
     ];
 
     /// Returns the name of the area, as `PHASELOOP_DEBUG` spells it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::observe::Area;
+    ///
+    /// fn main() {
+    ///     // The names for the variable `PHASELOOP_DEBUG`.
+    ///     for area in Area::ALL {
+    ///         println!("{}", area.name());
+    ///     }
+    ///     assert_eq!(Area::Timers.name(), "timers");
+    /// }
+    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -141,6 +141,17 @@ pub trait Observer {
 }
 
 /// A set of events, for [`Observer::wants`]. Sets are joined by `|`.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::Wants;
+///
+/// fn main() {
+///     let wants = Wants::TURNS | Wants::WAITS;
+///     assert!(wants.intersects(Wants::WAITS) && !wants.intersects(Wants::WAKES));
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants(pub(super) u32);
 
@@ -171,6 +182,17 @@ impl Wants {
     pub const ALL: Self = Self((1 << 10) - 1);
 
     /// Returns whether the sets have an event in common.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::observe::Wants;
+    ///
+    /// fn main() {
+    ///     let wants = Wants::TURNS | Wants::WAITS;
+    ///     assert!(wants.intersects(Wants::WAITS) && !wants.intersects(Wants::WAKES));
+    /// }
+    /// ```
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -186,6 +208,36 @@ impl BitOr for Wants {
 }
 
 /// The kinds of user code that a loop runs.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{Activity, Body, Observer, Wants};
+/// use phaseloop::{Builder, set_immediate, task::yield_now};
+///
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn wants(&self) -> Wants {
+///         Wants::ACTIVITIES
+///     }
+///
+///     fn begin(&self, activity: &Activity<'_>) {
+///         if let Body::Callback(phase) = activity.body() {
+///             println!("{phase}: {:?} at {:?}", activity.kind(), activity.site());
+///         }
+///     }
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = Builder::new().observer(Log).build()?;
+///     event_loop.block_on(async {
+///         set_immediate(|| ());
+///         yield_now().await;
+///     });
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Body {
@@ -203,6 +255,36 @@ pub enum Body {
 
 /// One piece of user code that the loop runs: what [`Observer::begin`] and [`Observer::end`]
 /// receive. Activities nest: a task that is polled inside its spawner is one inside another.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{Activity, Body, Observer, Wants};
+/// use phaseloop::{Builder, set_immediate, task::yield_now};
+///
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn wants(&self) -> Wants {
+///         Wants::ACTIVITIES
+///     }
+///
+///     fn begin(&self, activity: &Activity<'_>) {
+///         if let Body::Callback(phase) = activity.body() {
+///             println!("{phase}: {:?} at {:?}", activity.kind(), activity.site());
+///         }
+///     }
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = Builder::new().observer(Log).build()?;
+///     event_loop.block_on(async {
+///         set_immediate(|| ());
+///         yield_now().await;
+///     });
+///     Ok(())
+/// }
+/// ```
 pub struct Activity<'a> {
     pub(super) body: Body,
     pub(super) origin: Origin,
@@ -269,6 +351,35 @@ impl fmt::Debug for Activity<'_> {
 }
 
 /// A wait for events that is over.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{Observer, Waited, Wants};
+/// use phaseloop::{Builder, time::sleep};
+///
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn wants(&self) -> Wants {
+///         Wants::WAITS
+///     }
+///
+///     fn end_wait(&self, waited: &Waited) {
+///         println!("{} ns, {} events", waited.end - waited.start, waited.events);
+///     }
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = Builder::new().observer(Log).build()?;
+///     event_loop.block_on(sleep_a_little());
+///
+///     async fn sleep_a_little() {
+///         sleep(std::time::Duration::from_millis(1)).await;
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waited {
@@ -281,6 +392,31 @@ pub struct Waited {
 }
 
 /// The wake of a task.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{Observer, Wake, Wants};
+/// use phaseloop::{Builder, spawn, task::yield_now};
+///
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn wants(&self) -> Wants {
+///         Wants::WAKES
+///     }
+///
+///     fn woken(&self, wake: &Wake<'_>) {
+///         println!("task {} was woken by {:?}", wake.id(), wake.by());
+///     }
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = Builder::new().observer(Log).build()?;
+///     event_loop.block_on(async { spawn(yield_now()).await.unwrap() });
+///     Ok(())
+/// }
+/// ```
 pub struct Wake<'a> {
     pub(super) id: Id,
     pub(super) task: &'a dyn Fn() -> Option<Info>,
@@ -316,6 +452,31 @@ impl fmt::Debug for Wake<'_> {
 }
 
 /// The time from one kernel poll to the next, or to the end of the run.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{BusyPeriod, Observer, Wants};
+/// use phaseloop::{Builder, task::yield_now};
+///
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn wants(&self) -> Wants {
+///         Wants::BUSY
+///     }
+///
+///     fn end_busy(&self, period: &BusyPeriod<'_>) {
+///         println!("busy for {} ns", period.end() - period.start());
+///     }
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = Builder::new().observer(Log).build()?;
+///     event_loop.block_on(async { yield_now().await });
+///     Ok(())
+/// }
+/// ```
 pub struct BusyPeriod<'a> {
     pub(super) start: u64,
     pub(super) end: u64,
@@ -359,6 +520,32 @@ impl fmt::Debug for BusyPeriod<'_> {
 }
 
 /// Why an observer is asked to [flush](Observer::flush).
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::Builder;
+/// use phaseloop::observe::{Flush, Observer, Wants};
+///
+/// struct Log;
+///
+/// impl Observer for Log {
+///     fn wants(&self) -> Wants {
+///         Wants::FLUSHES
+///     }
+///
+///     fn flush(&self, why: Flush) {
+///         println!("write what is buffered: {why:?}");
+///     }
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     let event_loop = Builder::new().observer(Log).build()?;
+///     event_loop.block_on(async {});
+///     drop(event_loop);
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flush {

@@ -9,6 +9,25 @@ use crate::site::Site;
 use crate::task_info::Info;
 
 /// What a [`Record`] describes.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{Recorder, What};
+/// use phaseloop::{Builder, spawn, task::yield_now};
+///
+/// fn main() -> std::io::Result<()> {
+///     let recorder = Recorder::new();
+///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+///     event_loop.block_on(async { spawn(yield_now()).await.unwrap() });
+///     let records = recorder.records();
+///     let polls = records.iter().filter(|record| record.what == What::Poll);
+///     for poll in polls {
+///         println!("task {} ran for {} ns", poll.id, poll.end - poll.start);
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum What {
@@ -47,6 +66,25 @@ impl What {
 /// One entry of a [`Recorder`](super::Recorder): 32 bytes of plain data.
 ///
 /// A record is written at the end of what it describes. Times are nanoseconds on the loop's clock.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::observe::{Recorder, What};
+/// use phaseloop::{Builder, spawn, task::yield_now};
+///
+/// fn main() -> std::io::Result<()> {
+///     let recorder = Recorder::new();
+///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+///     event_loop.block_on(async { spawn(yield_now()).await.unwrap() });
+///     let records = recorder.records();
+///     let polls = records.iter().filter(|record| record.what == What::Poll);
+///     for poll in polls {
+///         println!("task {} ran for {} ns", poll.id, poll.end - poll.start);
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {
@@ -94,6 +132,27 @@ pub(crate) type Names = NumberedMap<u32, Info>;
 ///
 /// Subjects print as `task 3 "reader" (src/main.rs:12:5)`, `timers callback of a sleep
 /// (src/main.rs:9:5)`, `tick (src/main.rs:20:5)`.
+///
+/// # Examples
+///
+/// ```
+/// use std::{thread, time::Duration};
+/// use phaseloop::{Builder, observe::{Recorder, Subject}};
+///
+/// fn main() -> std::io::Result<()> {
+///     let recorder = Recorder::new().on_slow(|period| {
+///         for suspect in &period.suspects {
+///             match &suspect.who {
+///                 Subject::Task(task) => println!("task {:?}", task.name()),
+///                 other => println!("{other} at {:?}", other.site()),
+///             }
+///         }
+///     });
+///     let event_loop = Builder::new().record(recorder).build()?;
+///     event_loop.block_on(async { thread::sleep(Duration::from_millis(15)) });
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Subject {
@@ -174,6 +233,27 @@ impl SubjectKey {
 
 impl Subject {
     /// Returns the line of the program, if known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{thread, time::Duration};
+    /// use phaseloop::{Builder, observe::{Recorder, Subject}};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new().on_slow(|period| {
+    ///         for suspect in &period.suspects {
+    ///             match &suspect.who {
+    ///                 Subject::Task(task) => println!("task {:?}", task.name()),
+    ///                 other => println!("{other} at {:?}", other.site()),
+    ///             }
+    ///         }
+    ///     });
+    ///     let event_loop = Builder::new().record(recorder).build()?;
+    ///     event_loop.block_on(async { thread::sleep(Duration::from_millis(15)) });
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn site(&self) -> Option<Site> {
         match self {

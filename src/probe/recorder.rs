@@ -109,6 +109,24 @@ const NAMED: usize = 256;
 
 impl Recorder {
     /// Creates a recorder for 65,536 records (2 MiB) and slow periods of 10 ms.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new()
+    ///         .capacity(1 << 12)
+    ///         .slow(Duration::from_millis(5))
+    ///         .on_slow(|period| eprintln!("{period}"));
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{}", recorder.blame());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -138,6 +156,24 @@ impl Recorder {
 
     /// Sets the number of records that are kept, rounded up to a power of two. It has an effect
     /// before the first record only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new()
+    ///         .capacity(1 << 12)
+    ///         .slow(Duration::from_millis(5))
+    ///         .on_slow(|period| eprintln!("{period}"));
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{}", recorder.blame());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn capacity(self, records: usize) -> Self {
         self.state.capacity.set(records);
@@ -145,6 +181,24 @@ impl Recorder {
     }
 
     /// Sets how long a busy period must be to be called slow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new()
+    ///         .capacity(1 << 12)
+    ///         .slow(Duration::from_millis(5))
+    ///         .on_slow(|period| eprintln!("{period}"));
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{}", recorder.blame());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn slow(self, threshold: Duration) -> Self {
         self.state.slow.set(nanoseconds(threshold));
@@ -154,6 +208,24 @@ impl Recorder {
     /// Calls `f` at the end of each slow period, in place of the line on standard error.
     ///
     /// `f` runs on the owner thread, before the loop waits. It must not run the loop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new()
+    ///         .capacity(1 << 12)
+    ///         .slow(Duration::from_millis(5))
+    ///         .on_slow(|period| eprintln!("{period}"));
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{}", recorder.blame());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn on_slow(self, f: impl FnMut(&SlowPeriod) + 'static) -> Self {
         let before = self.state.on_slow.replace(Some(Box::new(f)));
@@ -169,12 +241,48 @@ impl Recorder {
     }
 
     /// Returns the records, oldest first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new();
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{} records", recorder.records().len());
+    ///     let (mut page, mut trace) = (Vec::new(), Vec::new());
+    ///     recorder.write_html(&mut page)?; // a timeline for a browser
+    ///     recorder.write_chrome(&mut trace)?; // for Perfetto
+    ///     assert!(!page.is_empty() && !trace.is_empty());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
         self.state.ring.get().map(Ring::to_vec).unwrap_or_default()
     }
 
     /// Returns who made timers late, over the records that are kept.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new()
+    ///         .capacity(1 << 12)
+    ///         .slow(Duration::from_millis(5))
+    ///         .on_slow(|period| eprintln!("{period}"));
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{}", recorder.blame());
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn blame(&self) -> Blame {
         blame::blame(&self.records(), &self.state.names.borrow())
@@ -186,6 +294,24 @@ impl Recorder {
     /// # Errors
     ///
     /// Any error of `out`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new();
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{} records", recorder.records().len());
+    ///     let (mut page, mut trace) = (Vec::new(), Vec::new());
+    ///     recorder.write_html(&mut page)?; // a timeline for a browser
+    ///     recorder.write_chrome(&mut trace)?; // for Perfetto
+    ///     assert!(!page.is_empty() && !trace.is_empty());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn write_chrome(&self, mut out: impl io::Write) -> io::Result<()> {
         let (records, names) = (self.records(), self.state.names.borrow());
         chrome::write(&[self.trace(&records, &names)], &mut out)?;
@@ -197,6 +323,24 @@ impl Recorder {
     /// # Errors
     ///
     /// Any error of `out`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::{Builder, observe::Recorder};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let recorder = Recorder::new();
+    ///     let event_loop = Builder::new().record(recorder.clone()).build()?;
+    ///     event_loop.block_on(async {});
+    ///     println!("{} records", recorder.records().len());
+    ///     let (mut page, mut trace) = (Vec::new(), Vec::new());
+    ///     recorder.write_html(&mut page)?; // a timeline for a browser
+    ///     recorder.write_chrome(&mut trace)?; // for Perfetto
+    ///     assert!(!page.is_empty() && !trace.is_empty());
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn write_html(&self, mut out: impl io::Write) -> io::Result<()> {
         let (records, names) = (self.records(), self.state.names.borrow());
         html::write(&self.trace(&records, &names), &mut out)?;

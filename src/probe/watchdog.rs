@@ -83,6 +83,27 @@ type Listener = Box<dyn FnMut(&Stall) + Send>;
 impl Watchdog {
     /// Creates a watchdog for loops that are busy for longer than `limit`. A limit below a
     /// microsecond is a microsecond.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{sync::mpsc, time::Duration};
+    /// use phaseloop::{Builder, observe::Watchdog};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let (send, stalls) = mpsc::channel();
+    ///     let watchdog = Watchdog::new(Duration::from_millis(20)).then(move |stall| {
+    ///         let _ = send.send((stall.what.clone(), stall.took));
+    ///     });
+    ///     let event_loop = Builder::new().watchdog(watchdog).build()?;
+    ///     event_loop.block_on(async {
+    ///         // Blocks the loop until the watchdog has seen it.
+    ///         let (what, took) = stalls.recv().unwrap();
+    ///         println!("{what} for {took:?}");
+    ///     });
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn new(limit: Duration) -> Self {
         Self {
             limit: limit.max(Duration::from_micros(1)),
@@ -100,6 +121,27 @@ impl Watchdog {
     /// Calls `f` for each stall in place of the lines on standard error: on the watchdog's thread
     /// while it lasts, on the loop's thread or the watchdog's when it is over. The stalls of a loop
     /// come in order. `f` should return soon, since the watchdog's thread watches all loops.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{sync::mpsc, time::Duration};
+    /// use phaseloop::{Builder, observe::Watchdog};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let (send, stalls) = mpsc::channel();
+    ///     let watchdog = Watchdog::new(Duration::from_millis(20)).then(move |stall| {
+    ///         let _ = send.send((stall.what.clone(), stall.took));
+    ///     });
+    ///     let event_loop = Builder::new().watchdog(watchdog).build()?;
+    ///     event_loop.block_on(async {
+    ///         // Blocks the loop until the watchdog has seen it.
+    ///         let (what, took) = stalls.recv().unwrap();
+    ///         println!("{what} for {took:?}");
+    ///     });
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn then(self, f: impl FnMut(&Stall) + Send + 'static) -> Self {
         Self {
             then: Some(Box::new(f)),
@@ -118,6 +160,27 @@ impl fmt::Debug for Watchdog {
 }
 
 /// A loop that is stuck, or was. It prints as a [`Watchdog`] prints it on standard error.
+///
+/// # Examples
+///
+/// ```
+/// use std::{sync::mpsc, time::Duration};
+/// use phaseloop::{Builder, observe::Watchdog};
+///
+/// fn main() -> std::io::Result<()> {
+///     let (send, stalls) = mpsc::channel();
+///     let watchdog = Watchdog::new(Duration::from_millis(20)).then(move |stall| {
+///         let _ = send.send((stall.what.clone(), stall.took));
+///     });
+///     let event_loop = Builder::new().watchdog(watchdog).build()?;
+///     event_loop.block_on(async {
+///         // Blocks the loop until the watchdog has seen it.
+///         let (what, took) = stalls.recv().unwrap();
+///         println!("{what} for {took:?}");
+///     });
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stall {

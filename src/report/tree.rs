@@ -29,6 +29,19 @@ const DEEPEST: usize = 64;
 ///
 /// With the feature `stacks`, `with_stacks` adds the async functions between a task and what it
 /// waits for.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::{LoopHandle, spawn, task::yield_now, time::sleep};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let _task = spawn(sleep(std::time::Duration::from_secs(60)));
+///     yield_now().await;
+///     println!("{}", LoopHandle::current().task_tree());
+/// }
+/// ```
 pub struct TaskTree {
     lines: Vec<String>,
     #[cfg_attr(

@@ -19,6 +19,21 @@ impl Builder {
     ///
     /// The variable `PHASELOOP_SHUFFLE=117` shuffles every such loop by that seed; see
     /// [`shuffle`](crate::shuffle#a-suite-that-exists).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use phaseloop::{Builder, time::sleep};
+    ///
+    /// fn main() -> std::io::Result<()> {
+    ///     let event_loop = Builder::new().start_paused(true).build()?;
+    ///     let start = Instant::now();
+    ///     event_loop.block_on(async { sleep(Duration::from_secs(3600)).await });
+    ///     assert!(start.elapsed() < Duration::from_secs(60), "the clock jumped");
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn start_paused(self, paused: bool) -> Self {
         self.start_simulated(paused)
     }

@@ -88,6 +88,19 @@ fn parse_picks(text: &str) -> Result<Vec<Pick>, super::ParsePickError> {
 }
 
 /// When an exploration runs a seed twice to see whether it can be repeated.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::shuffle::{Determinism, Explore};
+/// use phaseloop::task::yield_now;
+///
+/// fn main() {
+///     // Each tenth seed runs twice: a difference is a program that reads a real clock.
+///     let explore = Explore::new().seeds(20).check(Determinism::Every(10));
+///     explore.run(|| async { yield_now().await });
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Determinism {
@@ -134,6 +147,20 @@ pub struct Explore {
 
 impl Explore {
     /// Creates an exploration of 100 seeds with the default options.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::shuffle::Explore;
+    /// use phaseloop::spawn;
+    ///
+    /// fn main() {
+    ///     Explore::new().first(100).seeds(20).run(|| async {
+    ///         let sum = spawn(async { 1 }).await.unwrap() + spawn(async { 2 }).await.unwrap();
+    ///         assert_eq!(sum, 3); // in every order
+    ///     });
+    /// }
+    /// ```
     pub fn new() -> Self {
         Self {
             seeds: 100,
@@ -508,6 +535,19 @@ struct Failure {
 }
 
 /// What an exploration without a failure has done.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::shuffle::Explore;
+/// use phaseloop::task::yield_now;
+///
+/// fn main() {
+///     let explore = Explore::new().seeds(20);
+///     let explored = explore.try_run(|| async { yield_now().await }).unwrap();
+///     println!("{} runs, {} decisions", explored.runs, explored.questions);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explored {

@@ -10,6 +10,32 @@ use crate::error::debug_as_display;
 const MOST_LINES: usize = 40;
 
 /// A run that failed, shrunk. Its text is the report of [`explore`](super::explore()).
+///
+/// # Examples
+///
+/// ```
+/// use std::{cell::RefCell, rc::Rc};
+/// use phaseloop::{shuffle::Explore, spawn_blocking};
+///
+/// fn main() {
+///     let found = Explore::new().seeds(200).try_run(|| async {
+///         let order = Rc::new(RefCell::new(Vec::new()));
+///         let jobs = [1, 2].map(|number| {
+///             let order = order.clone();
+///             phaseloop::spawn(async move {
+///                 spawn_blocking(|| ()).await.unwrap();
+///                 order.borrow_mut().push(number);
+///             })
+///         });
+///         for job in jobs {
+///             job.await.unwrap();
+///         }
+///         assert_eq!(*order.borrow(), [1, 2], "the jobs end in their order");
+///     });
+///     let found = found.unwrap_err();
+///     println!("seed {:?}: {} decisions suffice", found.seed, found.shrunk.len());
+/// }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Found {

@@ -3,6 +3,23 @@
 use std::fmt;
 
 /// The message of a [`Sender::send`](super::Sender::send) whose receiver is gone.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster::{self, TrySendError};
+///
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(1).block_on(async {
+///         let (sender, receiver) = cluster::channel(1);
+///         sender.try_send(1).unwrap();
+///         assert!(matches!(sender.try_send(2), Err(TrySendError::Full(2))));
+///         drop(receiver);
+///         assert!(sender.is_closed() && sender.send(3).await.is_err());
+///     })?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(
     /// The message.
@@ -10,6 +27,23 @@ pub struct SendError<T>(
 );
 
 /// Why [`Sender::try_send`](super::Sender::try_send) has not sent.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster::{self, TrySendError};
+///
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(1).block_on(async {
+///         let (sender, receiver) = cluster::channel(1);
+///         sender.try_send(1).unwrap();
+///         assert!(matches!(sender.try_send(2), Err(TrySendError::Full(2))));
+///         drop(receiver);
+///         assert!(sender.is_closed() && sender.send(3).await.is_err());
+///     })?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel is full.
@@ -19,6 +53,22 @@ pub enum TrySendError<T> {
 }
 
 /// Why [`Receiver::try_recv`](super::Receiver::try_recv) returns no message.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop::cluster::{self, TryRecvError};
+///
+/// fn main() -> std::io::Result<()> {
+///     cluster::Builder::new().loops(1).block_on(async {
+///         let (sender, mut receiver) = cluster::channel::<u32>(1);
+///         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+///         drop(sender);
+///         assert_eq!(receiver.recv().await, None);
+///     })?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
     /// There is no message at this moment.
