@@ -36,6 +36,7 @@
 //!     Ok(())
 //! }
 //! ```
+// Marks: `cold`, since a poll that uses up its budget is rare.
 
 mod balance;
 mod builder;

@@ -133,7 +133,6 @@ impl<T: 'static> Variable<T> {
         }
     }
 
-    #[cold]
     fn first_number(&self) -> usize {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let new = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -373,6 +373,7 @@ impl Core {
     }
 
     /// Runs the phases before the poll phase. Returns whether a turn in mode `Once` may wait.
+    // Not inlined, since most turns skip it.
     #[inline(never)]
     fn run_before_poll<const WATCHED: bool>(&self) -> bool {
         // Computed before the phases run, as in libuv: in mode `Once`, a turn that runs pending or

@@ -13,6 +13,8 @@
 //!
 //! The functions here take entries out of the lanes and run them. They do not decide when: the
 //! loop drains the lanes after each callback (`event_loop.rs`).
+// Marks: each poll of a task passes them (rows `self_wake/1`, `ping_pong`): no call lies between
+// the lane and the task.
 
 mod contexts;
 pub(crate) mod counters;

@@ -15,6 +15,7 @@
 //! The loop sets the frame before it runs user code, once contexts are in use on the thread. It
 //! therefore need not restore the frame after a panic: the handler of the panic runs in the frame
 //! of what panicked.
+// Marks: `cold`, since few programs use contexts, and each queued closure asks.
 
 mod framed;
 
@@ -112,7 +113,6 @@ impl Drop for Frame {
 
 /// Drops the values of a frame one by one, so that a panic of one leaves the others their drop.
 #[cold]
-#[inline(never)]
 fn drop_each(entries: Vec<Entry>) {
     let mut steps = Steps::default();
     steps.drop_each(entries);
@@ -342,7 +342,6 @@ impl Capture {
 
     /// Captures the current frame and begins work of a kind.
     #[cold]
-    #[inline(never)]
     pub(crate) fn of(kind: &'static str) -> Self {
         Self {
             frame: Frame::captured_as(kind),
@@ -398,7 +397,6 @@ pub fn carry(kind: &'static str, call: Call) -> Call {
 }
 
 #[cold]
-#[inline(never)]
 fn carry_along(kind: &'static str, call: Call) -> Call {
     let capture = Capture::of(kind);
     if kind == MICROTASK {

@@ -1,4 +1,5 @@
 //! A `Send` coat for values that never leave their thread.
+// Marks: `cold`: it panics.
 
 use std::fmt;
 use std::future::Future;
@@ -198,7 +199,6 @@ impl<T> Local<T> {
 }
 
 #[cold]
-#[inline(never)]
 #[track_caller]
 fn used_elsewhere(site: Site) -> ! {
     panic!(

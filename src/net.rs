@@ -33,6 +33,7 @@
 //!     Ok(())
 //! }
 //! ```
+// Marks: see the head of `io/bytes.rs`.
 
 mod accept;
 mod address;

@@ -17,7 +17,6 @@ pub(crate) fn is_terminal() -> bool {
 /// Prints a line on standard error, and ignores an error.
 // Not inlined: a line is rare, and its formatting is large.
 #[cold]
-#[inline(never)]
 pub fn print(line: fmt::Arguments<'_>) {
     write(&format!("{line}\n"));
 }
@@ -26,7 +25,6 @@ pub fn print(line: fmt::Arguments<'_>) {
 /// gets a part of the text.
 // One write, so that lines of several threads and processes do not mix.
 #[cold]
-#[inline(never)]
 pub fn write(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,5 +1,8 @@
 //! The current loop of each thread, and the way of a wake: on the owner thread into the microtask
 //! lane, from elsewhere through the inbox.
+// Marks: `schedule` and `schedule_again` are each wake of a task (rows `ping_pong`,
+// `self_wake/1`): no call lies between a wake and the lane. What is `cold` happens once in a
+// thread, or off its thread.
 
 use std::any::type_name;
 use std::cell::Cell;
@@ -185,7 +188,6 @@ impl Core {
 
 // Not inlined, so that the callers save no registers for it.
 #[cold]
-#[inline(never)]
 fn note_foreign_waker(core: &Core, waker: &Waker) {
     if core.executor.note_foreign(waker) {
         core.executor.forget_foreign(&registered_wakers(core));
@@ -367,7 +369,6 @@ impl task::Local for Local {
 /// Schedules a task that was woken on another thread, outside of a run, or into a lane that has to
 /// grow. It is a separate function to keep the common path short.
 #[cold]
-#[inline(never)]
 fn schedule_cold(runnable: Runnable) {
     let shared = runnable.local().shared.clone();
     let refused = with_loop_of(&shared, |core| match core {

@@ -107,7 +107,6 @@ impl Core {
     }
 
     /// Makes the descriptor readable when the next turn is due.
-    #[cold]
     fn arm_for_host(&self) {
         if self.executor.is_closed() || self.io.poller().is_inherited() {
             return;

@@ -3,6 +3,7 @@
 //! one entry at a time and runs no user code; the pass hands the entry to `Core::dispatch`.
 //!
 //! What waits for events of the kernel is in `io.rs`.
+// Marks: a constant phase selects its field at compile time (row `immediates`).
 
 pub(crate) mod callback;
 mod closing;

@@ -160,7 +160,6 @@ impl Core {
     /// Drops the contents of the lanes, because the program has exited.
     // Not inlined: every end of a task asks, and should save no registers for it.
     #[cold]
-    #[inline(never)]
     pub(super) fn end_lanes(&self) {
         // This is called at the end of a task, which must not unwind.
         let tasks = self.executor.take_tasks();

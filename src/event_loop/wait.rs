@@ -13,6 +13,7 @@
 //!
 //! A new way is an implementor of [`Wait`] and a method of `Builder` that sets it. It fills the
 //! batch of events ([`Core::ask_kernel`]); the poll phase dispatches them as ever.
+// Marks: `cold`, since a loop of a program waits in the kernel.
 
 #![allow(
     dead_code,

@@ -1,5 +1,7 @@
 //! The loop while something watches it: the cold twins of `dispatch` and of the pushes to the
 //! lanes; see `probe/switch.rs`.
+// Marks: `cold` are the twins, which a loop without observers never calls. The two that queue a
+// closure are each tick (rows `next_tick`, `microtasks/1000`).
 
 use super::core::Core;
 use super::current;

@@ -10,6 +10,7 @@
 //! The drop of a frame is user code, since it may drop a value. The loop drops one in the middle of
 //! its work, while it holds what it is about to run. So a panic of such a drop is caught and
 //! [reported](Executor::let_go).
+// Marks: not inlined, since few programs use contexts.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,6 +9,8 @@
 //!
 //! A busy period ends where a wait begins, where a kernel poll that does not wait ends, or with the
 //! run. What becomes due or ready during it is seen at its end at the earliest.
+// Marks: a wait is counted without a call (row `tcp_echo/1x64`); `publish` is `cold`, once in a
+// run.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -36,7 +36,6 @@ impl ForeignSenders {
     }
 
     /// Notes a send of this thread, which is not the owner thread.
-    #[cold]
     pub(super) fn note(&self) {
         self.first.get_or_init(|| {
             let thread = thread::current();

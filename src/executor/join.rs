@@ -1,4 +1,6 @@
 //! Handles to spawned tasks, which await the output or abort the task.
+// Marks: a handle of a task that has ended is dropped without a call (row `spawn_join`); `cold`
+// are the tasks that fail.
 
 use std::any::Any;
 use std::fmt;
@@ -218,7 +220,6 @@ impl<T> JoinHandle<T> {
     /// Returns the error of a task that panicked, or was cancelled.
     // Not inlined, so that the poll of the handle is inlined into its task.
     #[cold]
-    #[inline(never)]
     fn error(&self, panic: Option<Payload>) -> JoinError {
         match panic {
             Some(panic) => JoinError::panicked(panic, self.id()),

@@ -6,6 +6,7 @@
 //! ```
 //!
 //! The lanes are pure data: the caller pops an entry and runs it, and no borrow is held meanwhile.
+// Marks: each wake and each poll passes them (rows `self_wake/1`, `ping_pong`).
 
 use std::cell::Cell;
 

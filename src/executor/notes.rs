@@ -7,6 +7,7 @@
 //!
 //! A named wait is a wait for a promise, an event or a cancellation: its future notes it while it
 //! is pending.
+// Marks: `cold`: the waker of another library, noted for reports.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;

@@ -2,6 +2,8 @@
 //!
 //! A primitive that is waited for the first time is noted here; no wait is noted singly. A report
 //! asks each one that is alive.
+// Marks: each wait for a lock or a channel passes `task_key` (row `mutex_handover`); a primitive
+// is added once.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Weak;

@@ -113,7 +113,7 @@ impl Executor {
 
     /// Queues the late tasks as microtasks, in their order. Returns whether the main future is
     /// late, too. It runs no user code.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn wake_late(&self) -> bool {
         if let Some(late) = self.self_wakes.late.get() {
             while let Some(runnable) = late.pop() {

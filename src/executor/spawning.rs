@@ -1,4 +1,5 @@
 //! Spawning: a task starts in the microtask lane, or inside its spawner.
+// Marks: the future is written to its task, not copied on the way (row `spawn_join`).
 
 use std::future::Future;
 use std::rc::Rc;

@@ -1,5 +1,6 @@
 //! The executor while something watches the loop: the cold twins of its hot functions; see
 //! `probe/switch.rs`.
+// Marks: `cold`: a loop that nothing watches never calls it.
 
 use super::Executor;
 use super::shared::Runnable;

@@ -201,7 +201,6 @@ impl Alarm {
         }
     }
 
-    #[cold]
     fn check(&mut self, link: &Link, site: Site, cx: &mut Context<'_>) -> Result<(), Due> {
         self.at = link.next_check()?;
         let mut sleep = Sleep::new(link.handle().clone(), self.at, site).unref();

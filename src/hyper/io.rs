@@ -158,7 +158,6 @@ impl<S: AsyncRead + Unpin> rt::Read for HyperIo<S> {
     }
 }
 
-#[cold]
 fn read_early(early: &mut Vec<u8>, mut cursor: ReadBufCursor<'_>) {
     let count = early.len().min(cursor.remaining());
     cursor.put_slice(&early[..count]);

@@ -1,4 +1,5 @@
 //! The futures that wait for a source: for its readiness, or for an operation on it.
+// Marks: what waits is not inlined: an operation that is ready at once does not wait.
 
 use std::fmt;
 use std::future::Future;

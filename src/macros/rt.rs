@@ -1,4 +1,5 @@
 //! What the macros expand to.
+// Marks: the branches of a `select!` become one function (rows `select3`, `join3`).
 
 use std::future::IntoFuture;
 use std::pin::Pin;

@@ -1,4 +1,6 @@
 //! A socket of the network in memory; see [`sim`](crate::sim).
+// Marks: `cold`, since the network in memory is for tests, and shares its types with the one of
+// the kernel.
 
 use std::cell::RefCell;
 use std::fmt;

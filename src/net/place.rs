@@ -3,6 +3,7 @@
 //! The types of this file stand below [`Source`], in place of those of the standard library. All
 //! above is one for both places. Without the feature `test-util` there is one place, and a
 //! [`Place`] is the socket itself.
+// Marks: see the head of `io/bytes.rs`.
 
 mod packets;
 

@@ -1,4 +1,5 @@
 //! A ring of records: the newest ones, in a fixed amount of memory.
+// Marks: a record is written to its place (row `self_wake/recorded`).
 
 use std::cell::Cell;
 

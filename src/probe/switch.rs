@@ -18,6 +18,7 @@
 //! A twin notifies the observers through the methods of [`Probe`]. An observer is an implementor of
 //! [`Observer`], in a file of its own: recorder, watchdog, debug log, the sink for `tracing`, the
 //! user's. A new event is a method of the trait, a bit of [`Wants`] and a method here.
+// Marks: the short way of a recorder is inlined, the list is not; `observe` has the numbers.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

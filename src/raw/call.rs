@@ -3,6 +3,7 @@
 //!
 //! It takes two words, as a `Box<dyn FnOnce()>` does. Many queued closures capture one pointer;
 //! they need no allocation.
+// Marks: a closure is written to its place in the lane (row `next_tick`).
 #![allow(
     unsafe_code,
     reason = "the type of the closure is erased, and it is kept where its size allows"

@@ -1,4 +1,5 @@
 //! A thread-local reference to something that lives further up the stack.
+// Marks: each wake compares the tag of its loop with one load (row `ping_pong`).
 #![allow(
     unsafe_code,
     reason = "a thread-local that is read at every wake must cost one load: no counting, no lazy initialisation"

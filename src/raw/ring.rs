@@ -5,6 +5,7 @@
 //!   buffer  [ d | e | . | . | . | a | b | c ]     8 places, mask 7
 //!                   ^tail           ^head          head and tail only grow; `& mask` wraps
 //! ```
+// Marks: each wake is a push, and each poll a pop (row `ping_pong`); growth is `cold`.
 #![allow(
     unsafe_code,
     reason = "every wake of a task is one push and one pop: bounds checks and the flag of a `RefCell` are half of that"

@@ -1,4 +1,5 @@
 //! The stack of the calling thread, and the names of functions.
+// Marks: not inlined: the frames above it are counted.
 
 use std::ptr;
 

@@ -24,6 +24,8 @@
 //! threads, but only the owner thread may run or drop it: that is the contract of
 //! [`Local::schedule`]. Builds with debug assertions check it. The contract of [`Local::ended`] is
 //! that no entry is used afterwards.
+// Marks: each poll of a task passes them (rows `self_wake/1`, `spawn_join`), and no unwinding code
+// is left where nothing panics.
 #![allow(
     unsafe_code,
     reason = "futures that are not `Send` are spawned, and their wrapper projects a pin"

@@ -1,4 +1,5 @@
 //! The loop as its owner thread sees it.
+// Marks: `cold`: it panics.
 
 mod observed;
 

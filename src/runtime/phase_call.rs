@@ -1,4 +1,5 @@
 //! Closures that a phase runs once.
+// Marks: an immediate is written to its queue, not copied on the way (row `immediates`).
 
 use std::panic::Location;
 

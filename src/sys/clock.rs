@@ -1,12 +1,9 @@
 //! The monotonic clock. No other module of the crate reads it.
-#![cfg_attr(
-    any(target_os = "linux", target_os = "android"),
-    allow(unsafe_code, reason = "a call of the C library")
-)]
+
+use std::time::Instant;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-use std::mem::MaybeUninit;
-use std::time::Instant;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Reads the wall clock.
 pub(crate) fn wall() -> std::time::SystemTime {
@@ -35,13 +32,7 @@ impl Counter {
         reason = "the signature is shared with the other systems, whose counters have a beginning"
     )]
     pub(crate) fn nanoseconds(&self) -> u64 {
-        let mut time = MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: the pointer is valid during the call. The call cannot fail, since Linux has this
-        // clock, and it writes the time.
-        let time = unsafe {
-            libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
-            time.assume_init()
-        };
+        let time = clock_gettime(ClockId::Monotonic);
         // The time since boot is not negative, and far from overflow.
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }

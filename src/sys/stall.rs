@@ -7,6 +7,7 @@
 //!
 //! The handler allocates nothing and takes no lock: since version 2.35, the unwinder of glibc finds
 //! the tables of the program without one.
+// Marks: not inlined: the test looks for its name in a stack.
 #![allow(
     unsafe_code,
     reason = "a signal handler, and a pointer to a static that is stored in an atomic"

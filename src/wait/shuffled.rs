@@ -373,7 +373,6 @@ impl Shuffled {
     ///
     /// If the loop is stuck: nothing can happen any more, it has made too many turns, or a drain of
     /// the lanes was too long.
-    #[cold]
     fn wait_shuffled(&self, core: &Core, timeout: Option<u64>) -> io::Result<()> {
         let limit = self.limits.max_turns;
         assert!(

@@ -6,5 +6,6 @@ mod docs;
 mod errors;
 mod examples;
 mod layers;
+mod marks;
 mod windows;
 mod words;

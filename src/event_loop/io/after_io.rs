@@ -4,6 +4,7 @@
 //! Each of them subscribes when it is first used on the loop. A program that uses none of them does
 //! not contain their code, and its loop pays for one check.
 // Rules of tests/LIBUV.md: R95.
+// Marks: kept out of the poll phase, since most loops have no subscriber.
 #![allow(
     dead_code,
     reason = "not every feature has a subscriber, and some is for ways to wait of tests"

@@ -1,5 +1,6 @@
 //! The sources that are deferred to the next poll phase: the task that reads or writes them has
 //! used up the budget of its poll (`executor.rs`), or they are ready and no event says so.
+// Marks: `cold`, since a poll that uses up its budget is rare.
 
 use std::cell::RefCell;
 use std::rc::Rc;

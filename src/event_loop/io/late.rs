@@ -1,5 +1,6 @@
 //! The late tasks, which have woken themselves too often in one drain (`executor/self_wakes.rs`).
 //! They go on in the next poll phase, after its I/O.
+// Marks: `cold`: 61 self-wakes come before one of these.
 
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
@@ -12,7 +13,6 @@ use crate::raw::call::Call;
 impl Core {
     /// Lets a task that has woken itself wait for the next poll phase.
     #[cold]
-    #[inline(never)]
     pub(in crate::event_loop) fn postpone(&self, runnable: Runnable) {
         self.executor.refuse_self_wake();
         if self.executor.keep_late(runnable) {

@@ -1,5 +1,6 @@
 //! The messages of other threads: wakes, calls and completions of jobs, then the sends to async
 //! handles.
+// Marks: not inlined, so that one copy of the dispatch serves all messages.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

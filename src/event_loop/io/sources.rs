@@ -6,6 +6,8 @@
 //! of a closed source that is still in the batch does not reach a new source in its slot or with
 //! its descriptor.
 // Rules of tests/LIBUV.md: R94.
+// Marks: as in `io/bytes.rs`: each read and write passes them. What is `inline(never)` is for the
+// first wait and the last.
 
 use std::cell::{Cell, OnceCell};
 use std::io;

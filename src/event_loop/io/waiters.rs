@@ -1,5 +1,7 @@
 //! The waiters of one direction of a source: a slot for the last caller of `poll_*` functions, and
 //! the futures. A future that is alone has a slot, too; several are in a list.
+// Marks: as in `io/bytes.rs`: each wait of a stream passes the slot. What is `inline(never)` has
+// another waker than the last time.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::task::Waker;

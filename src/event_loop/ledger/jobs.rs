@@ -1,5 +1,6 @@
 //! The jobs that other threads run for this loop. They keep the loop alive, and its report lists
 //! them.
+// Marks: `cold`: a text is made while the log is on only.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -220,7 +221,6 @@ impl Core {
 }
 
 #[cold]
-#[inline(never)]
 fn log_job(probe: &Probe, purpose: Purpose, what: &str) {
     let area = match purpose.class {
         Class::Fs => Area::Fs,

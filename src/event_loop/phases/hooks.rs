@@ -6,6 +6,7 @@
 //! front of the main list and waits for the next pass. A stopped hook leaves whichever list it is
 //! in.
 // Rules of tests/LIBUV.md: R71–R74, R76.
+// Marks: the check for an empty phase is inlined in each turn, the pass is not.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

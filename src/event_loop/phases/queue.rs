@@ -3,6 +3,8 @@
 //!
 //! The order is first in, first out. A pass runs the entries that are queued when it begins; later
 //! entries wait for the next pass. An entry can be removed at any time, also from the running pass.
+// Marks: an entry is written to its place, not copied on the way (row `immediates/1000`); the pass
+// is not inlined in the turn.
 
 use std::cell::{Cell, OnceCell};
 use std::task::Waker;

@@ -1,4 +1,6 @@
 //! The timers phase: sleeps and timer handles in one heap, and the pass that fires them.
+// Marks: a sleep is armed and dropped without a call (rows `timer_drop/1000`,
+// `timer_replace/1000`).
 
 pub(crate) mod heap;
 
@@ -313,7 +315,6 @@ impl Core {
 }
 
 #[cold]
-#[inline(never)]
 fn log_armed(executor: &Executor, payload: &Payload, due: u64) {
     let (kind, site) = match payload {
         Payload::Sleep { site, .. } => (Keeper::Sleep, *site),

@@ -1,4 +1,5 @@
 //! Attempts on a source, and the waits that follow those that would block.
+// Marks: see the head of `io/bytes.rs`.
 
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -48,7 +49,6 @@ impl<T: AsSource> Source<T> {
     /// function of its own so that the path of a successful operation stays small enough to be
     /// inlined.
     #[cold]
-    #[inline(never)]
     pub(in crate::io) fn poll_after<R>(
         &self,
         mut error: io::Error,

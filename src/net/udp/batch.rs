@@ -313,7 +313,6 @@ fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | Interrupted)
 }
 
-#[cold]
 fn too_long(length: usize, size: usize) -> io::Error {
     let text = format!("a datagram of {length} bytes is too long: the batch has room for {size}");
     io::Error::new(io::ErrorKind::InvalidInput, text)

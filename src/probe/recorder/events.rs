@@ -1,4 +1,5 @@
 //! What a loop reports to its recorder, and the records that it writes.
+// Marks: a record is made where it is written (row `self_wake/recorded`).
 
 use super::{NAMED, Recorder, number_of};
 use crate::clock::NEVER;

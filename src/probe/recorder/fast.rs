@@ -1,5 +1,6 @@
 //! The recorder of a loop, and the short way of activities and wakes while a recorder is all that
 //! wants them. A recorder is made to be left on; `Probe::observe` has the number.
+// Marks: the short way of a recorder is inlined, the rest is `cold` (row `self_wake/recorded`).
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -84,7 +85,6 @@ impl Probe {
     }
 
     #[cold]
-    #[inline(never)]
     fn finish_cold(&self, record: Record) {
         self.with_alone(|recorder| recorder.finish(record));
     }

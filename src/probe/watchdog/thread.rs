@@ -78,7 +78,6 @@ pub(super) fn wake_if_asleep() {
     }
 }
 
-#[cold]
 fn wake() {
     // The lock is taken so that the thread is either before its check or inside the wait.
     drop(house());

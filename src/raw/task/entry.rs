@@ -1,4 +1,5 @@
 //! The entry of a live task in the registry of its loop.
+// Marks: a task enters its table when it is spawned (row `spawn_join`).
 
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};

@@ -1,4 +1,6 @@
 //! The receiving side of a task's output.
+// Marks: an output that is there is taken without a call (row `spawn_join`); the rest is not
+// inlined.
 
 use std::future::Future;
 use std::marker::PhantomData;

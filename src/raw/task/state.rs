@@ -1,4 +1,5 @@
 //! The state of a task, which the owner thread changes and any thread reads.
+// Marks: each poll reads the state (row `self_wake/1`).
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -1,4 +1,5 @@
 //! The sending ends.
+// Marks: a send that finds room makes no call (rows `mpsc_burst/64`, `mpsc_ping_pong`).
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,6 @@
 //! What the ends of a channel share.
+// Marks: a send or receive that need not wait makes no call (rows `mpsc_burst/64`,
+// `mpsc_ping_pong`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use polling::{AsSource, PollMode};
+use polling::AsSource;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::{Errno, FdFlags, dup2, fcntl_setfd};
 use rustix::time::{
@@ -69,12 +69,7 @@ impl Selector for Queue {
     fn new() -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // SAFETY: a source must be deleted before it is dropped. The kernel deletes the eventfd
-        // when it is closed, or with the epoll instance.
-        unsafe {
-            let interest = polling::Event::readable(NOTIFY_KEY);
-            poller.add_with_mode(&event_fd, interest, PollMode::Edge)?;
-        }
+        add_edge(&poller, &event_fd, NOTIFY_KEY)?;
         Ok(Self {
             kernel: Arc::new(Shared { poller, event_fd }),
             timer: OnceCell::new(),
@@ -89,13 +84,11 @@ impl Selector for Queue {
     fn reinit(&self) -> io::Result<()> {
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let data = epoll::EventData::new_u64(NOTIFY_KEY as u64);
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         replace(self.kernel.event_fd.as_fd(), &event_fd)?;
-        epoll::add(&queue, &self.kernel.event_fd, data, flags)?;
+        add_edge(&queue, &self.kernel.event_fd, NOTIFY_KEY)?;
         if let Some(timer) = self.timer.get() {
             replace(timer.as_fd(), &new_timer()?)?;
-            add_timer(&queue, timer)?;
+            add_edge(&queue, timer, TIMER_KEY)?;
         }
         replace(self.kernel.poller.as_fd(), &queue)
     }
@@ -106,7 +99,7 @@ impl Selector for Queue {
             (None, None) => return Ok(()),
             (None, Some(_)) => {
                 let timer = new_timer()?;
-                add_timer(&self.kernel.poller, &timer)?;
+                add_edge(&self.kernel.poller, &timer, TIMER_KEY)?;
                 self.timer.get_or_init(|| timer)
             }
         };
@@ -210,11 +203,12 @@ fn new_timer() -> io::Result<OwnedFd> {
     Ok(timerfd_create(TimerfdClockId::Monotonic, flags)?)
 }
 
-/// Registers a timer, edge-triggered: it is never read, since setting it again resets it.
-fn add_timer(queue: impl AsFd, timer: &OwnedFd) -> io::Result<()> {
-    let data = epoll::EventData::new_u64(TIMER_KEY as u64);
+/// Registers the eventfd or the timer, edge-triggered: neither is read. The kernel deletes them
+/// when they are closed, or with the queue.
+fn add_edge(queue: impl AsFd, descriptor: &OwnedFd, key: usize) -> io::Result<()> {
+    let data = epoll::EventData::new_u64(key as u64);
     let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-    Ok(epoll::add(queue, timer, data, flags)?)
+    Ok(epoll::add(queue, descriptor, data, flags)?)
 }
 
 /// Makes the descriptor number of `old` refer to the object of `new` (`dup2`).

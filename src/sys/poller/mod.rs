@@ -328,7 +328,6 @@ impl Maker {
     }
 }
 
-#[cold]
 fn inherited() -> io::Error {
     io::Error::other(
         "this process was forked from the one that has made the loop: call `LoopHandle::reinit_after_fork` before it goes \

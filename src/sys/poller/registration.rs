@@ -1,4 +1,5 @@
 //! A source as its owner holds it, and as the poller sees it.
+// Marks: only tests have sources in memory: without them the test is no code.
 
 use std::io;
 use std::mem::ManuallyDrop;

@@ -11,6 +11,8 @@
 //! moves the due entries to a *ready* list and then takes them from there, so an entry that is
 //! added during the pass waits for the next one.
 // Rules of tests/LIBUV.md: R53.
+// Marks: most entries stay where they are put, which takes no call (rows `timer_drop/1000`,
+// `set_timeout`). The walks through the heap are not inlined.
 
 use std::mem;
 use std::num::NonZeroU32;
