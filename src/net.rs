@@ -46,7 +46,7 @@ mod duplex;
 mod idna;
 #[cfg(feature = "test-util")]
 mod memory;
-mod place;
+mod transport;
 #[macro_use]
 mod readiness;
 #[cfg(feature = "fs")]
@@ -62,10 +62,10 @@ pub mod windows;
 
 pub use address::{ToAddresses, lookup_addr, lookup_host};
 pub use detached::Detached;
-pub use place::{Conn, Packets};
 #[cfg(feature = "fs")]
 pub use send_file::SendFile;
 pub use tcp::{Incoming, Keepalive, TcpListener, TcpSocket, TcpStream};
+pub use transport::{Conn, Packets};
 pub use udp::{
     Batch, Datagram, DatagramMut, Datagrams, DatagramsMut, Segments, UdpOptions, UdpSocket,
 };

@@ -44,12 +44,12 @@ pub trait Extension: 'static {
 /// A slot that is empty until the extension is first used on the loop.
 #[derive(Default)]
 pub(crate) struct ExtensionSlot {
-    value: OnceCell<Kept>,
+    value: OnceCell<Attached>,
 }
 
 /// Stored as `dyn Any`: a downcast through our own trait would cost a second virtual call on every
 /// access.
-struct Kept {
+struct Attached {
     value: Box<dyn Any>,
     as_extension: fn(&dyn Any) -> Option<&dyn Extension>,
 }
@@ -57,8 +57,8 @@ struct Kept {
 impl ExtensionSlot {
     /// Returns the extension, if it was used on the loop.
     pub(crate) fn get(&self) -> Option<&dyn Extension> {
-        let kept = self.value.get()?;
-        (kept.as_extension)(&*kept.value)
+        let attached = self.value.get()?;
+        (attached.as_extension)(&*attached.value)
     }
 
     /// Returns the state of the extension, if it was used on the loop.
@@ -68,7 +68,7 @@ impl ExtensionSlot {
     }
 
     pub(crate) fn state_or_make<T: Extension>(&self, make: impl FnOnce() -> T) -> &T {
-        let kept = self.value.get_or_init(|| Kept {
+        let attached = self.value.get_or_init(|| Attached {
             value: Box::new(make()),
             as_extension: |value| {
                 value
@@ -76,7 +76,7 @@ impl ExtensionSlot {
                     .map(|value| value as &dyn Extension)
             },
         });
-        let value = kept.value.downcast_ref();
+        let value = attached.value.downcast_ref();
         value.expect("there is one extension")
     }
 }

@@ -3,13 +3,13 @@
 use super::Executor;
 use super::shared::Runnable;
 use crate::probe::Mode;
-use crate::raw::stack_poll::{self, Place};
+use crate::raw::stack_poll::{self, WaitPoint};
 use crate::task_info::Id;
 
 impl Executor {
     /// Polls a task that waits, inside the caller, and returns its places. They have tags until
     /// [`poll_untagged`](Self::poll_untagged) is called.
-    pub(crate) fn places_of(&self, slot: u32, id: Id) -> Vec<Place> {
+    pub(crate) fn places_of(&self, slot: u32, id: Id) -> Vec<WaitPoint> {
         let Some(runnable) = self.take_unwoken(slot, id) else {
             return Vec::new();
         };

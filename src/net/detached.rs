@@ -5,8 +5,8 @@ use std::io;
 use std::panic::Location;
 
 use crate::io::Moving;
-use crate::net::place::{Acceptor, Conn, Packets};
 use crate::net::tcp::{TcpListener, TcpStream};
+use crate::net::transport::{Acceptor, Conn, Packets};
 use crate::net::udp::UdpSocket;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;

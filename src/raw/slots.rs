@@ -49,7 +49,7 @@ impl<T> Pointer for Rc<T> {
 /// Values by slot number; the number of a removed value is reused. The table returns values and
 /// never references to its contents, so no two uses of it overlap.
 pub(crate) struct Slots<T: Pointer> {
-    places: UnsafeCell<Vec<Place>>,
+    places: UnsafeCell<Vec<Slot>>,
     /// The number of the first free place, or [`NONE`].
     free: Cell<usize>,
     _values: PhantomData<T>,
@@ -58,7 +58,7 @@ pub(crate) struct Slots<T: Pointer> {
 /// A pointer from [`Pointer::into_raw`], which the table owns, or the number of the next free
 /// place.
 #[derive(Clone, Copy)]
-struct Place(NonNull<()>);
+struct Slot(NonNull<()>);
 
 /// Stands for the place after the last free one. No table is as long.
 const NONE: usize = usize::MAX >> 1;
@@ -66,7 +66,7 @@ const NONE: usize = usize::MAX >> 1;
 /// No table is longer. Every number fits into 32 bits, and the two largest stand for no value.
 const MOST: usize = u32::MAX as usize - 1;
 
-impl Place {
+impl Slot {
     fn free(next: usize) -> Self {
         let tagged = ptr::without_provenance_mut(next << 1 | 1);
         Self(NonNull::new(tagged).expect("an odd number is not zero"))
@@ -93,7 +93,7 @@ impl<T: Pointer> Slots<T> {
 
     /// Calls `f` with the places. `f` must not run code of `T`, which may use the table.
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&mut Vec<Place>) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut Vec<Slot>) -> R) -> R {
         // SAFETY: the type is not `Sync`, and no other reference is in use: each ends within a call
         // of this function, and `f` calls it for no table.
         f(unsafe { &mut *self.places.get() })
@@ -111,7 +111,7 @@ impl<T: Pointer> Slots<T> {
     /// Adds a value under the [next](Self::next) number.
     #[inline]
     pub(crate) fn insert(&self, value: T) {
-        let pointer = Place(value.into_raw());
+        let pointer = Slot(value.into_raw());
         debug_assert!(pointer.value().is_some(), "the pointer is aligned");
         self.with(|places| match places.get_mut(self.free.get()) {
             Some(place) => {
@@ -145,7 +145,7 @@ impl<T: Pointer> Slots<T> {
         let raw = self.with(|places| {
             let place = places.get_mut(slot)?;
             let raw = place.value()?;
-            *place = Place::free(self.free.get());
+            *place = Slot::free(self.free.get());
             self.free.set(slot);
             Some(raw)
         })?;

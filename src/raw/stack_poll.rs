@@ -18,7 +18,7 @@ use std::task::{Context, RawWaker, RawWakerVTable, Wake, Waker};
 use super::stack;
 
 /// A place that waits.
-pub(crate) struct Place {
+pub(crate) struct WaitPoint {
     /// The data pointer of its tag.
     pub(crate) tag: *const (),
     /// The addresses between the poll of the task and the place, innermost first.
@@ -37,14 +37,14 @@ enum Mode {
 
 thread_local! {
     static MODE: Cell<Mode> = const { Cell::new(Mode::Usual) };
-    static PLACES: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
+    static PLACES: RefCell<Vec<WaitPoint>> = const { RefCell::new(Vec::new()) };
     /// Whether an operation of a ready source was not attempted.
     static IS_HELD_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a poll without attempts has found.
 pub(crate) struct Found {
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<WaitPoint>,
     /// The future must be polled again: an operation of a ready source was not attempted.
     pub(crate) is_held_back: bool,
 }
@@ -128,7 +128,7 @@ unsafe fn clone(data: *const ()) -> RawWaker {
     let noting = unsafe { &*data.cast::<Noting>() };
     let tag = ManuallyDrop::new(Waker::from(Arc::new(Tag(noting.inner.clone()))));
     PLACES.with_borrow_mut(|places| {
-        places.push(Place {
+        places.push(WaitPoint {
             tag: tag.data(),
             stack: stack::inside(&noting.outer),
         });

@@ -15,7 +15,7 @@ use socket2::Socket;
 use super::stream::TcpStream;
 use crate::error::OsError;
 use crate::net::address::{Resolving, ToAddresses};
-use crate::net::place::Place;
+use crate::net::transport::Transport;
 use crate::phase::{self, PhaseFuture};
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
@@ -80,7 +80,7 @@ pub(super) struct Attempt {
 }
 
 enum State {
-    New(Place<Socket>, Site),
+    New(Transport<Socket>, Site),
     Connecting(TcpStream),
     Failed(io::Error),
     /// An error that is known at once is deferred to the pending phase, as if it had come from the
@@ -91,7 +91,7 @@ enum State {
 
 impl Attempt {
     /// Connects a socket when the attempt is first polled.
-    pub(super) fn new(socket: Place<Socket>, address: SocketAddr, site: Site) -> Self {
+    pub(super) fn new(socket: Transport<Socket>, address: SocketAddr, site: Site) -> Self {
         let state = State::New(socket, site);
         Self { address, state }
     }
@@ -99,7 +99,7 @@ impl Attempt {
     /// Connects a new socket.
     fn at(address: SocketAddr, site: Site) -> Self {
         let handle = LoopHandle::current();
-        match Place::tcp(Some(&handle), address.is_ipv6()) {
+        match Transport::tcp(Some(&handle), address.is_ipv6()) {
             Ok(socket) => Self::new(socket, address, site),
             Err(error) => Self {
                 address,
@@ -109,7 +109,7 @@ impl Attempt {
     }
 
     /// Starts to connect. `Ok` is a stream that is connected already.
-    fn start(&self, socket: Place<Socket>, site: Site) -> Result<TcpStream, State> {
+    fn start(&self, socket: Transport<Socket>, site: Site) -> Result<TcpStream, State> {
         let handle = LoopHandle::current_for("net::TcpSocket::connect", Some(site));
         let is_connected = match socket.connect(self.address) {
             Ok(is_connected) => is_connected,

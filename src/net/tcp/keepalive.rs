@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::net::place::StreamOptions;
+use crate::net::transport::StreamOptions;
 use crate::sys;
 
 /// Keep-alive settings: when an idle connection is probed, and when it is closed.

@@ -19,7 +19,7 @@ use crate::label::Role;
 use crate::net::accept::{self, Accept, Accepted, Accepts, BACKLOG};
 use crate::net::address::{FirstOf, Resolving, ToAddresses};
 use crate::net::detached::Detached;
-use crate::net::place::{Acceptor, Conn};
+use crate::net::transport::{Acceptor, Conn};
 use crate::runtime::handle::{Close, Handle, impl_handle};
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;

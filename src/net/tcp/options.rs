@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::keepalive::{Keepalive, set_keepalive};
 use super::stream::TcpStream;
-use crate::net::place::StreamOptions;
+use crate::net::transport::StreamOptions;
 
 /// Options of the socket.
 impl TcpStream {

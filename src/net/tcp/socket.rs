@@ -15,7 +15,7 @@ use super::connect::Attempt;
 use super::listener::TcpListener;
 use super::stream::TcpStream;
 use crate::error::OsError;
-use crate::net::place::Place;
+use crate::net::transport::Transport;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys::poller::impl_as_source;
@@ -38,7 +38,7 @@ use crate::sys::poller::impl_as_source;
 /// }
 /// ```
 pub struct TcpSocket {
-    socket: Place<Socket>,
+    socket: Transport<Socket>,
     /// Whether binding sets `SO_REUSEADDR`: not once the caller has.
     may_linger: Cell<bool>,
 }
@@ -93,7 +93,7 @@ impl TcpSocket {
     /// Creates a socket for a loop.
     pub(super) fn new_on(handle: Option<&LoopHandle>, is_v6: bool) -> io::Result<Self> {
         Ok(Self {
-            socket: Place::tcp(handle, is_v6)?,
+            socket: Transport::tcp(handle, is_v6)?,
             may_linger: Cell::new(true),
         })
     }

@@ -15,7 +15,7 @@ use super::connect::Connect;
 use crate::io::Source;
 use crate::label::Role;
 use crate::net::address::ToAddresses;
-use crate::net::place::{Conn, Place};
+use crate::net::transport::{Conn, Transport};
 use crate::runtime::handle::{Close, impl_handle};
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
@@ -122,7 +122,7 @@ impl TcpStream {
     /// Puts a socket on the loop that is connected, or being connected.
     pub(super) fn of_connect(
         handle: &LoopHandle,
-        socket: Place<Socket>,
+        socket: Transport<Socket>,
         is_connected: bool,
         site: Site,
     ) -> io::Result<Self> {

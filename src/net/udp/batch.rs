@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::error::OsError;
-use crate::net::place::{Packets, either};
+use crate::net::transport::{Packets, either};
 use crate::sys::datagrams::{Address, Head, Iter, IterMut, Rooms};
 pub use segments::Segments;
 

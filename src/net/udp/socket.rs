@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use crate::error::OsError;
 use crate::io::Source;
 use crate::net::address::{FirstOf, Resolving, ToAddresses};
-use crate::net::place::Packets;
+use crate::net::transport::Packets;
 use crate::net::udp::UdpOptions;
 use crate::runtime::handle::{Close, impl_handle};
 use crate::runtime::loop_handle::LoopHandle;

@@ -6,7 +6,7 @@ use std::net::{self, SocketAddr};
 
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 
-use super::{Place, StreamOptions, either};
+use super::{StreamOptions, Transport, either};
 use crate::io::Source;
 #[cfg(feature = "test-util")]
 use crate::net::memory::Memory;
@@ -42,13 +42,13 @@ use crate::wait::shuffled::network::network;
 ///     Ok(())
 /// }
 /// ```
-pub struct Packets(pub(in crate::net) Place<net::UdpSocket>);
+pub struct Packets(pub(in crate::net) Transport<net::UdpSocket>);
 
 impl_as_source!(Packets, |this| this.0.kernel());
 
 impl Packets {
     pub(in crate::net) fn from_std(socket: net::UdpSocket) -> Self {
-        Self(Place::Kernel(socket))
+        Self(Transport::Kernel(socket))
     }
 
     /// Creates a bound socket for a loop: in memory if the loop has a network there.
@@ -60,20 +60,20 @@ impl Packets {
         #[cfg(feature = "test-util")]
         if network(handle.core()).is_some() {
             let socket = Memory::udp(handle, address, |set| options.store(set))?;
-            return Ok(Self(Place::Memory(socket)));
+            return Ok(Self(Transport::Memory(socket)));
         }
         let _ = handle;
         let domain = Domain::for_address(address);
         let socket = sys::socket::socket(domain, Type::DGRAM, Some(Protocol::UDP))?;
         options.apply(&socket)?;
         socket.bind(&SockAddr::from(address))?;
-        Ok(Self(Place::Kernel(socket.into())))
+        Ok(Self(Transport::Kernel(socket.into())))
     }
 
     /// Puts the socket on the loop; see [`Source::new_stream`].
     pub(in crate::net) fn open(self, handle: &LoopHandle, site: Site) -> io::Result<Source<Self>> {
         #[cfg(feature = "test-util")]
-        if let Place::Memory(memory) = &self.0 {
+        if let Transport::Memory(memory) = &self.0 {
             let socket = memory.share();
             return socket.open(Source::in_memory(handle, self, site)?, true);
         }
@@ -193,8 +193,8 @@ impl Packets {
     pub(in crate::net) fn options(&self) -> StreamOptions<'_> {
         either!(
             &self.0,
-            socket => StreamOptions(Place::Kernel(SockRef::from(socket))),
-            memory => StreamOptions(Place::Memory(memory.share())),
+            socket => StreamOptions(Transport::Kernel(SockRef::from(socket))),
+            memory => StreamOptions(Transport::Memory(memory.share())),
         )
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The types of this file stand below [`Source`], in place of those of the standard library. All
 //! above is one for both places. Without the feature `test-util` there is one place, and a
-//! [`Place`] is the socket itself.
+//! [`Transport`] is the socket itself.
 // Marks: see the head of `io/bytes.rs`.
 
 mod packets;
@@ -27,7 +27,7 @@ use crate::sys::poller::{Interest, impl_as_source};
 use crate::wait::shuffled::network::network;
 
 /// A socket of the kernel, or one in memory.
-pub(super) enum Place<K> {
+pub(super) enum Transport<K> {
     Kernel(K),
     #[cfg(feature = "test-util")]
     Memory(Memory),
@@ -35,11 +35,11 @@ pub(super) enum Place<K> {
 
 /// Does one thing with a socket of the kernel, and another one with a socket in memory.
 macro_rules! either {
-    ($place:expr, $kernel:ident => $in_kernel:expr, $memory:ident => $in_memory:expr $(,)?) => {
-        match $place {
-            $crate::net::place::Place::Kernel($kernel) => $in_kernel,
+    ($transport:expr, $kernel:ident => $in_kernel:expr, $memory:ident => $in_memory:expr $(,)?) => {
+        match $transport {
+            $crate::net::transport::Transport::Kernel($kernel) => $in_kernel,
             #[cfg(feature = "test-util")]
-            $crate::net::place::Place::Memory($memory) => $in_memory,
+            $crate::net::transport::Transport::Memory($memory) => $in_memory,
         }
     };
 }
@@ -51,7 +51,7 @@ pub use packets::Packets;
 const IN_MEMORY: &str = "this socket is on the loop's network in memory and has no descriptor: a test of \
                          `get_ref` or `into_std` needs a loop that is not shuffled, or a socket made by `from_std`";
 
-impl<K> Place<K> {
+impl<K> Transport<K> {
     /// Returns the socket of the kernel.
     ///
     /// # Panics
@@ -66,8 +66,8 @@ impl<K> Place<K> {
         either!(self, socket => socket, _memory => panic!("{IN_MEMORY}"))
     }
 
-    fn map<T>(self, convert: impl FnOnce(K) -> T) -> Place<T> {
-        either!(self, socket => Place::Kernel(convert(socket)), memory => Place::Memory(memory))
+    fn map<T>(self, convert: impl FnOnce(K) -> T) -> Transport<T> {
+        either!(self, socket => Transport::Kernel(convert(socket)), memory => Transport::Memory(memory))
     }
 
     /// Makes the socket one that can move to another loop.
@@ -84,7 +84,7 @@ impl<K> Place<K> {
     }
 }
 
-/// A [`Place`] that is `Send`. A socket in memory stays on its thread all the same.
+/// A [`Transport`] that is `Send`. A socket in memory stays on its thread all the same.
 pub(super) enum SentPlace<K> {
     Kernel(K),
     #[cfg(feature = "test-util")]
@@ -97,15 +97,15 @@ impl<K> SentPlace<K> {
     /// # Errors
     ///
     /// If the socket is in memory, and the loop is not on its network.
-    pub(super) fn into_place(self, handle: &LoopHandle) -> io::Result<Place<K>> {
+    pub(super) fn into_place(self, handle: &LoopHandle) -> io::Result<Transport<K>> {
         let _ = handle;
         match self {
-            Self::Kernel(socket) => Ok(Place::Kernel(socket)),
+            Self::Kernel(socket) => Ok(Transport::Kernel(socket)),
             #[cfg(feature = "test-util")]
             Self::Memory(mut memory) => {
                 let memory = memory.get_mut().and_then(Option::take);
                 let memory = memory.and_then(|memory| memory.move_to(handle));
-                memory.map(Place::Memory).ok_or_else(|| {
+                memory.map(Transport::Memory).ok_or_else(|| {
                     io::Error::new(
                         io::ErrorKind::Unsupported,
                         "a socket in memory cannot leave the network of its test",
@@ -116,14 +116,14 @@ impl<K> SentPlace<K> {
     }
 }
 
-impl<K: fmt::Debug> fmt::Debug for Place<K> {
+impl<K: fmt::Debug> fmt::Debug for Transport<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         either!(self, socket => socket.fmt(f), memory => memory.fmt(f))
     }
 }
 
 /// A TCP socket before it connects or listens.
-impl Place<Socket> {
+impl Transport<Socket> {
     /// Creates a socket for a loop: in memory if the loop has a network there.
     pub(super) fn tcp(handle: Option<&LoopHandle>, is_v6: bool) -> io::Result<Self> {
         #[cfg(feature = "test-util")]
@@ -253,8 +253,8 @@ impl Place<Socket> {
     pub(super) fn options(&self) -> StreamOptions<'_> {
         either!(
             self,
-            socket => StreamOptions(Place::Kernel(SockRef::from(socket))),
-            memory => StreamOptions(Place::Memory(memory.share())),
+            socket => StreamOptions(Transport::Kernel(SockRef::from(socket))),
+            memory => StreamOptions(Transport::Memory(memory.share())),
         )
     }
 }
@@ -281,11 +281,11 @@ impl Place<Socket> {
 ///     Ok(())
 /// }
 /// ```
-pub struct Conn(pub(super) Place<net::TcpStream>);
+pub struct Conn(pub(super) Transport<net::TcpStream>);
 
 impl Conn {
     pub(super) fn from_std(stream: net::TcpStream) -> Self {
-        Self(Place::Kernel(stream))
+        Self(Transport::Kernel(stream))
     }
 
     /// Puts the connection on the loop; see [`Source::new_stream`].
@@ -296,7 +296,7 @@ impl Conn {
         site: Site,
     ) -> io::Result<Source<Self>> {
         #[cfg(feature = "test-util")]
-        if let Place::Memory(memory) = &self.0 {
+        if let Transport::Memory(memory) = &self.0 {
             let socket = memory.share();
             return socket.open(Source::in_memory(handle, self, site)?, can_write);
         }
@@ -326,8 +326,8 @@ impl Conn {
     pub(super) fn options(&self) -> StreamOptions<'_> {
         either!(
             &self.0,
-            socket => StreamOptions(Place::Kernel(SockRef::from(socket))),
-            memory => StreamOptions(Place::Memory(memory.share())),
+            socket => StreamOptions(Transport::Kernel(SockRef::from(socket))),
+            memory => StreamOptions(Transport::Memory(memory.share())),
         )
     }
 }
@@ -399,7 +399,7 @@ impl fmt::Debug for Conn {
 }
 
 /// The options of a connection, or of a socket that becomes one.
-pub(super) struct StreamOptions<'a>(Place<SockRef<'a>>);
+pub(super) struct StreamOptions<'a>(Transport<SockRef<'a>>);
 
 impl StreamOptions<'_> {
     pub(super) fn nodelay(&self) -> io::Result<bool> {
@@ -510,17 +510,17 @@ impl_ttl!(Conn);
 impl_ttl!(Acceptor);
 
 /// The socket of a [`TcpListener`](super::TcpListener).
-pub(super) struct Acceptor(pub(super) Place<net::TcpListener>);
+pub(super) struct Acceptor(pub(super) Transport<net::TcpListener>);
 
 impl Acceptor {
     pub(super) fn from_std(listener: net::TcpListener) -> Self {
-        Self(Place::Kernel(listener))
+        Self(Transport::Kernel(listener))
     }
 
     /// Puts the listener on the loop.
     pub(super) fn open(self, handle: &LoopHandle, site: Site) -> io::Result<Source<Self>> {
         #[cfg(feature = "test-util")]
-        if let Place::Memory(memory) = &self.0 {
+        if let Transport::Memory(memory) = &self.0 {
             let socket = memory.share();
             return Ok(socket.attach(Source::in_memory(handle, self, site)?, false));
         }
@@ -542,7 +542,7 @@ impl Acceptor {
             },
             memory => {
                 let (stream, peer) = memory.accept()?;
-                Ok((Conn(Place::Memory(stream)), peer))
+                Ok((Conn(Transport::Memory(stream)), peer))
             },
         )
     }
