@@ -403,6 +403,15 @@ impl Waiting {
         }
     }
 
+    /// Something that a program in another language waits for, and the place in that program.
+    #[inline]
+    pub fn at_place(what: &'static str, place: &str) -> Self {
+        Self {
+            label: Label::new(what, place),
+            ..Self::new(Keeper::Timer, None)
+        }
+    }
+
     #[inline]
     fn of_handle(
         header: &Header,

@@ -234,7 +234,9 @@ impl Module {
         let f = Rc::new(f);
         let closure: Closure = Rc::new(move |scope, args| {
             let (args, f) = (args_of(scope, args), f.clone());
+            let place = scope.place("async function of Rust, called at");
             let function = phaseloop_node::try_call(async move {
+                let _place = place;
                 f(args)
                     .await
                     .map(|value| Rc::new(RefCell::new(Some(value.to_js()))))
@@ -503,7 +505,8 @@ fn react(value: &Value, wait: &Rc<RefCell<Wait>>) -> Result<(), Error> {
 }
 
 /// Runs a file as a whole program, on a loop of its own: `fn main() -> Exit<()> {
-/// phaseloop_js::main("app.js") }`. `process.argv` is that of the process.
+/// phaseloop_js::main("app.js") }`. `process.argv` is that of the process. If the variable
+/// `PHASELOOP_JS_POSITIONS` is set, [positions](Builder::positions) are recorded.
 ///
 /// # Panics
 ///
@@ -512,7 +515,9 @@ pub fn main(path: impl AsRef<Path>) -> Exit<()> {
     let path = path.as_ref().to_path_buf();
     phaseloop_node::run(async move {
         let argv = std::env::args();
-        let engine = match Engine::builder().argv(argv).build() {
+        let positions = std::env::var_os("PHASELOOP_JS_POSITIONS").is_some();
+        let builder = Engine::builder().argv(argv).positions(positions);
+        let engine = match builder.build() {
             Ok(engine) => engine,
             Err(error) => phaseloop_node::throw(error),
         };

@@ -154,6 +154,15 @@ impl Builder {
         self
     }
 
+    /// Sets whether reports of the loop ([`LoopHandle::report`](phaseloop::LoopHandle::report)) name
+    /// the line of the script that has set a timer or called an async function of Rust, such as
+    /// `app.js:12:7`. Each of them then takes a stack, so the default is `false`.
+    #[must_use]
+    pub fn positions(mut self, positions: bool) -> Self {
+        self.settings.positions = positions;
+        self
+    }
+
     /// Sets `process.argv`.
     #[must_use]
     pub fn argv<T: Into<String>>(mut self, argv: impl IntoIterator<Item = T>) -> Self {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use phaseloop_node::Timeout;
-use phaseloop_node::host::{NumberedMap, Rejection};
+use phaseloop_node::host::{NumberedMap, Place, Rejection};
 use phaseloop_node::process::Listener;
 use slab::Slab;
 
@@ -19,6 +19,7 @@ pub(crate) struct Settings {
     pub(crate) root: PathBuf,
     pub(crate) modules: crate::Modules,
     pub(crate) files: crate::Files,
+    pub(crate) positions: bool,
 }
 
 /// The state of an engine. Numbers are never used again.
@@ -53,6 +54,8 @@ pub(crate) struct Timer {
     pub(crate) is_refreshed: bool,
     /// Whether JavaScript has asked for its number.
     pub(crate) is_asked: bool,
+    /// Its line in reports.
+    pub(crate) _place: Option<Place>,
 }
 
 /// An immediate that is set.

@@ -6,6 +6,8 @@ mod process;
 mod system;
 mod timers;
 
+use phaseloop_node::host::{self, Place};
+
 pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
@@ -119,7 +121,34 @@ pub(crate) fn joined(root: &std::path::Path, name: &str) -> String {
     }
 }
 
+/// Returns the file, line and column of the script that is on top of the stack.
+fn position<'js>(scope: &Scope<'js>) -> Res<'js, Option<String>> {
+    let stack = scope.error("Error", "")?.get(scope, "stack")?.to_text()?;
+    let mut frames = stack
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("at "));
+    let frame = frames.find(|frame| !frame.contains("phaseloop:") && !frame.contains("(native)"));
+    Ok(frame.map(|frame| match frame.rsplit_once('(') {
+        Some((_, place)) => place.trim_end_matches(')').to_owned(),
+        None => frame.to_owned(),
+    }))
+}
+
 impl<'js> Scope<'js> {
+    /// Adds a line to reports: `what`, and where the script is. `None` unless positions are asked for.
+    pub(crate) fn place(&self, what: &'static str) -> Option<Place> {
+        if !self.inner.data.settings.positions {
+            return None;
+        }
+        match position(self) {
+            Ok(at) => Some(host::place(what, at?.into())),
+            Err(_) => {
+                self.take_exception();
+                None
+            }
+        }
+    }
+
     /// Calls a function of the prelude.
     pub(crate) fn internal(&self, name: &str, args: &[Val<'js>]) -> Res<'js> {
         match self.inner.data.internal.get() {

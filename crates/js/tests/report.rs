@@ -93,3 +93,52 @@ fn an_uncaught_error_is_printed_once_with_its_own_name() {
         );
     }
 }
+
+// J27: a program that hangs; the report names the lines of the script.
+#[test]
+fn a_report_names_the_lines_of_the_script() {
+    let source = "'use strict';\n\
+        const { never } = require('rust:app');\n\
+        // The places are those of the calls.\n\
+        \n\
+        const later = () => {\n\
+        \x20 const f = () => {};\n\
+        \x20 f();\n\
+        \x20 // A line before.\n\
+        \n\
+        \n\
+        \n\
+        \x20 setInterval(f, 1e6);\n\
+        \x20 [1].forEach(() => { never(); });\n\
+        };\n\
+        setTimeout(later, 1);\n";
+    assert_eq!(source.lines().nth(11), Some("  setInterval(f, 1e6);"));
+    let report = |positions: bool| {
+        let exit = phaseloop_node::run(async move {
+            let engine = phaseloop_js::Engine::builder().positions(positions);
+            let engine = engine.build().unwrap();
+            let never = async |_: phaseloop_js::Args| {
+                std::future::pending::<()>().await;
+                Ok(())
+            };
+            engine.async_function("never", never).unwrap();
+            engine.run("app.js", source).unwrap();
+            let report = || phaseloop::LoopHandle::current().report().to_string();
+            while positions && !report().contains("app.js:13:") {
+                phaseloop_node::sleep(1).await.unwrap();
+            }
+            let hangs = report();
+            engine.close();
+            drop(engine);
+            (hangs, report())
+        });
+        exit.into_output().unwrap()
+    };
+    let (hangs, closed) = report(true);
+    assert!(hangs.contains("timer of app.js:12:"), "{hangs}");
+    let called = "async function of Rust, called at app.js:13:";
+    assert!(hangs.contains(called), "{hangs}");
+    assert!(!hangs.contains("app.js:15:"), "it has fired: {hangs}");
+    assert!(!closed.contains("timer of app.js"), "{closed}");
+    assert!(!report(false).0.contains("app.js:"));
+}

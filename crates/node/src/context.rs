@@ -11,6 +11,7 @@ use super::fs::StatWatchers;
 use super::http::HttpState;
 use super::net::ReadBuffer;
 use super::perf_hooks::{Observers, Timeline};
+use super::places::Places;
 use super::process::ProcessState;
 use super::rejections::Rejections;
 use super::stream::Links;
@@ -39,6 +40,8 @@ pub(super) struct Node {
     pub(super) timeline: Timeline,
     pub(super) observers: Observers,
     pub(super) channels: Channels,
+    /// What programs in another language wait for.
+    pub(super) places: Rc<Places>,
     /// What tasks wait for.
     pub(super) waits: Rc<NamedWaits>,
 }
@@ -89,6 +92,7 @@ impl Node {
                 timeline: Timeline::default(),
                 observers: Observers::default(),
                 channels: Channels::default(),
+                places: Rc::default(),
                 waits: core.named_waits().clone(),
             }))
         };
@@ -119,6 +123,7 @@ impl Extension for Shared {
     fn report(&self, found: &mut Vec<Waiting>) {
         if let Some(core) = self.0.core() {
             self.0.timers.report(&core, found);
+            self.0.places.report(found);
             let own = self.own_wakers();
             for waiting in found {
                 let wakers = &mut waiting.wakers;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::context::Node;
+pub use super::places::Place;
 use super::process::Origin;
 use super::promise::Promise;
 use super::reason::{Reason, Thrown};
@@ -112,6 +113,17 @@ pub fn node_error(reason: &Reason) -> Option<&super::Error> {
 /// When no loop runs on this thread.
 pub fn describe_with(f: fn(&Reason, Origin) -> Option<String>) {
     Node::current().process.describe.set(Some(f));
+}
+
+/// Adds a line to the reports of the current loop: what the engine's program waits for, and the place
+/// in the program, such as `app.js:12:7`. The line is gone when the result is dropped.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn place(what: &'static str, at: Rc<str>) -> Place {
+    Node::current().places.add(what, at)
 }
 
 /// Returns Node's text for the code of a system error, such as `ENOENT`.

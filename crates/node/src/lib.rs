@@ -98,6 +98,7 @@ mod error;
 mod generator;
 #[cfg(unix)]
 mod ipc;
+mod places;
 pub mod process;
 mod promise;
 mod reason;
