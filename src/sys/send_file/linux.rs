@@ -152,6 +152,12 @@ mod page_cache {
         u64::try_from(size).map_or(4096, |size| size.max(1))
     }
 
+    // musl has the one name for 64 bits.
+    #[cfg(target_env = "musl")]
+    use libc::preadv2 as preadv;
+    #[cfg(not(target_env = "musl"))]
+    use libc::preadv64v2 as preadv;
+
     /// Reads a range without waiting, and returns how many of its first bytes are cached. All parts
     /// go to the same few pages of memory, which stay in the cache of the processor.
     fn read_through(file: &File, offset: u64, length: usize) -> usize {
@@ -168,7 +174,7 @@ mod page_cache {
         };
         // SAFETY: each part is at most as long as the room. What it holds afterwards is not read.
         let count = unsafe {
-            libc::preadv64v2(
+            preadv(
                 file.as_raw_fd(),
                 parts.as_ptr(),
                 PARTS as libc::c_int,

@@ -5,6 +5,28 @@
   const then = Promise.prototype.then;
   const PromiseConstructor = Promise;
   internal.apply = apply;
+  // Maps and sets whose methods a program cannot patch.
+  const safe = (Class) => {
+    class Safe extends Class {}
+    const methods = ownKeys(Class.prototype);
+    for (let i = 0; i < methods.length; i++) {
+      if (methods[i] !== 'constructor') Object.defineProperty(Safe.prototype, methods[i], Object.getOwnPropertyDescriptor(Class.prototype, methods[i]));
+    }
+    return Object.freeze(Safe.prototype) && Safe;
+  };
+  internal.SafeMap = safe(Map);
+  internal.SafeSet = safe(Set);
+  // Copies and lists without the methods of `Array.prototype`, which a program may have patched.
+  internal.copy = (list, f) => {
+    const copied = [];
+    for (let i = 0; i < list.length; i++) copied[i] = f ? f(list[i]) : list[i];
+    return copied;
+  };
+  internal.prepended = (first, list) => {
+    const longer = [first];
+    for (let i = 0; i < list.length; i++) longer[i + 1] = list[i];
+    return longer;
+  };
   // A reaction that a program which has patched `then` does not see.
   internal.then = (promise, f, g) => apply(then, promise, [f, g]);
   internal.resolved = (value) => new PromiseConstructor((resolve) => resolve(value));
@@ -121,13 +143,14 @@
   internal.keysOf = ownKeys;
 
   // Modules of the prelude are evaluated when they are first asked for.
+  const saved = { Map, Set, WeakMap, WeakSet, WeakRef, Promise };
   const builtins = { __proto__: null };
   internal.builtin = (name) => {
     if (!(name in builtins)) {
       const make = natives.builtin(name);
       if (make === undefined) return undefined;
       builtins[name] = {};
-      builtins[name] = make(natives, internal);
+      builtins[name] = make(natives, internal, saved.Map, saved.Set, saved.WeakMap, saved.WeakSet, saved.WeakRef, saved.Promise);
     }
     return builtins[name];
   };

@@ -65,6 +65,10 @@
   }
 
   const listenersOf = (target, type) => target[kListeners].get(type) ?? [];
+  const placeOf = (list, listener, capture) => {
+    for (let i = 0; i < list.length; i++) if (list[i].listener === listener && list[i].capture === capture) return i;
+    return -1;
+  };
   class EventTarget {
     constructor() { init(this); }
     addEventListener(type, listener, options = {}) {
@@ -84,10 +88,10 @@
       type = `${type}`;
       let list = this[kListeners].get(type);
       if (!list) this[kListeners].set(type, (list = []));
-      if (list.some((it) => it.listener === listener && it.capture === !!capture)) return;
+      if (placeOf(list, listener, !!capture) >= 0) return;
       const entry = { listener, capture: !!capture, once: !!once, removed: false };
       if (signal) signal.addEventListener('abort', () => this.removeEventListener(type, listener, options), { once: true });
-      list.push(entry);
+      list[list.length] = entry;
       const limit = this[kMax] ?? internal.builtin('events').defaultMaxListeners;
       if (limit > 0 && list.length > limit && !list.warned) {
         list.warned = true;
@@ -106,10 +110,11 @@
       type = `${type}`;
       const capture = !!(typeof options === 'boolean' ? options : options?.capture);
       const list = listenersOf(this, type);
-      const place = list.findIndex((it) => it.listener === listener && it.capture === capture);
+      const place = placeOf(list, listener, capture);
       if (place < 0) return;
       list[place].removed = true;
-      list.splice(place, 1);
+      for (let i = place + 1; i < list.length; i++) list[i - 1] = list[i];
+      list.length--;
       this[internal.kRemoved]?.(type, list.length);
     }
     dispatchEvent(event) {
@@ -122,22 +127,24 @@
   internal.kAdded = Symbol('added');
   internal.kRemoved = Symbol('removed');
   function init(target) {
-    internal.hide(target, kListeners, new Map());
+    internal.hide(target, kListeners, new internal.SafeMap());
   }
   internal.initTarget = init;
-  internal.targetListeners = (target, type) => listenersOf(target, type).map((it) => it.listener);
+  internal.targetListeners = (target, type) => internal.copy(listenersOf(target, type), (it) => it.listener);
 
   // An exception of a listener is uncaught on the next tick; the other listeners are called.
   const uncaught = (error) => { process.nextTick(() => { throw error; }); };
   function dispatch(target, event) {
     begin(event, target);
-    for (const it of listenersOf(target, event.type).slice()) {
+    const list = internal.copy(listenersOf(target, event.type));
+    for (let i = 0; i < list.length; i++) {
+      const it = list[i];
       if (it.removed) continue;
       if (it.once) target.removeEventListener(event.type, it.listener, it.capture);
       try {
         const { listener } = it;
-        const result = typeof listener === 'function' ? listener.call(target, event) : listener.handleEvent?.(event);
-        if (result !== undefined && result !== null && typeof result.then === 'function') result.then(undefined, uncaught);
+        const result = typeof listener === 'function' ? internal.apply(listener, target, [event]) : listener.handleEvent?.(event);
+        if (result !== undefined && result !== null && typeof result.then === 'function') internal.apply(result.then, result, [undefined, uncaught]);
       } catch (error) {
         uncaught(error);
       }
@@ -164,7 +171,7 @@
           }
         } else if (valid) {
           const state = { f: valid, listener: undefined };
-          state.listener = function (event) { return state.f?.call(this, event); };
+          state.listener = function (event) { return state.f === undefined || state.f === null ? undefined : internal.apply(state.f, this, [event]); };
           internal.hide(this, key, state);
           this.addEventListener(name, state.listener);
         }
@@ -199,7 +206,7 @@
   class AbortSignal extends EventTarget {
     #reason;
     #aborted = false;
-    #dependents = new Set();
+    #dependents = new internal.SafeSet();
     #sources = null;
     constructor(key) {
       if (key !== own) throw coded(TypeError, 'ERR_ILLEGAL_CONSTRUCTOR', 'Illegal constructor');
@@ -211,15 +218,16 @@
     get [Symbol.toStringTag]() { return 'AbortSignal'; }
     [kAbort](reason) {
       if (this.#aborted) return;
-      const all = [this, ...[...this.#dependents].filter((it) => !it.#aborted)];
-      for (const signal of all) {
-        signal.#aborted = true;
-        signal.#reason = reason;
+      const all = [this];
+      this.#dependents.forEach((it) => { if (!it.#aborted) all[all.length] = it; });
+      for (let i = 0; i < all.length; i++) {
+        all[i].#aborted = true;
+        all[i].#reason = reason;
       }
-      for (const signal of all) {
+      for (let i = 0; i < all.length; i++) {
         const event = new Event('abort');
         internal.hide(event, kTrusted, true);
-        dispatch(signal, event);
+        dispatch(all[i], event);
       }
     }
     static abort(reason = new DOMException('This operation was aborted', 'AbortError')) {

@@ -1,7 +1,7 @@
 // `events`: the class of emitters, `once` and `on`.
 (function (natives, internal) {
   'use strict';
-  const { apply, coded, invalidType, needFunction, hide } = internal;
+  const { apply, copy, prepended, coded, invalidType, needFunction, hide } = internal;
   const kError = Symbol('events.errorMonitor');
   const kCapture = Symbol('kCapture');
   const kRejection = Symbol.for('nodejs.rejection');
@@ -14,7 +14,7 @@
   };
 
   function EventEmitter(options) {
-    EventEmitter.init.call(this, options);
+    apply(EventEmitter.init, this, [options]);
   }
   EventEmitter.init = function (options) {
     if (this._events === undefined || this._events === Object.getPrototypeOf(this)._events) {
@@ -48,7 +48,7 @@
   };
 
   function rejected(emitter, error, type, args) {
-    if (typeof emitter[kRejection] === 'function') emitter[kRejection](error, type, ...args);
+    if (typeof emitter[kRejection] === 'function') apply(emitter[kRejection], emitter, prepended(error, prepended(type, args)));
     else {
       const before = emitter[kCapture];
       try {
@@ -63,7 +63,7 @@
   proto.emit = function emit(type, ...args) {
     const events = this._events;
     if (type === 'error') {
-      if (events !== undefined && events[kError] !== undefined) this.emit(kError, ...args);
+      if (events !== undefined && events[kError] !== undefined) apply(this.emit, this, prepended(kError, args));
       if (events === undefined || events.error === undefined) {
         const error = args[0];
         if (error instanceof Error) throw error;
@@ -76,7 +76,7 @@
     }
     const handler = events === undefined ? undefined : events[type];
     if (handler === undefined) return false;
-    const list = typeof handler === 'function' ? [handler] : handler.slice();
+    const list = typeof handler === 'function' ? [handler] : copy(handler);
     for (let i = 0; i < list.length; i++) {
       const result = apply(list[i], this, args);
       if (result !== undefined && result !== null && this[kCapture]) {
@@ -106,8 +106,8 @@
       return emitter;
     }
     if (typeof found === 'function') events[type] = first ? [listener, found] : [found, listener];
-    else if (first) found.unshift(listener);
-    else found.push(listener);
+    else if (first) (events[type] = prepended(listener, found)).warned = found.warned;
+    else found[found.length] = listener;
     const list = events[type];
     const limit = limitOf(emitter);
     if (limit > 0 && list.length > limit && !list.warned) {
@@ -170,7 +170,8 @@
         }
       }
       if (place < 0) return this;
-      found.splice(place, 1);
+      for (let i = place + 1; i < found.length; i++) found[i - 1] = found[i];
+      found.length--;
       if (found.length === 1) events[type] = found[0];
       if (events.removeListener !== undefined) this.emit('removeListener', type, listener);
     }
@@ -193,22 +194,27 @@
       return this;
     }
     if (arguments.length === 0) {
-      for (const key of internal.keysOf(events)) {
-        if (key !== 'removeListener') this.removeAllListeners(key);
+      const keys = internal.keysOf(events);
+      for (let i = 0; i < keys.length; i++) {
+        if (keys[i] !== 'removeListener') this.removeAllListeners(keys[i]);
       }
       this.removeAllListeners('removeListener');
       this._events = { __proto__: null };
       this._eventsCount = 0;
       return this;
     }
-    for (const listener of listOf(this, type).slice().reverse()) this.removeListener(type, listener);
+    const list = copy(listOf(this, type));
+    for (let i = list.length - 1; i >= 0; i--) this.removeListener(type, list[i]);
     return this;
   };
-  proto.listeners = function listeners(type) { return listOf(this, type).map((f) => f.listener || f); };
-  proto.rawListeners = function rawListeners(type) { return listOf(this, type).slice(); };
+  proto.listeners = function listeners(type) { return copy(listOf(this, type), (f) => f.listener || f); };
+  proto.rawListeners = function rawListeners(type) { return copy(listOf(this, type)); };
   proto.listenerCount = function listenerCount(type, listener) {
     const list = listOf(this, type);
-    return listener == null ? list.length : list.filter((f) => f === listener || f.listener === listener).length;
+    if (listener == null) return list.length;
+    let count = 0;
+    for (let i = 0; i < list.length; i++) if (list[i] === listener || list[i].listener === listener) count++;
+    return count;
   };
   proto.eventNames = function eventNames() { return this._eventsCount > 0 ? internal.keysOf(this._events) : []; };
 

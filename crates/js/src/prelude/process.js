@@ -10,11 +10,11 @@
   EventEmitter.call(process);
 
   // The loop knows a listener exactly while JavaScript has one.
-  const fromLoop = new Set(['exit', 'beforeExit', 'uncaughtException', 'uncaughtExceptionMonitor', 'unhandledRejection', 'rejectionHandled', 'warning']);
+  const fromLoop = new internal.SafeSet(['exit', 'beforeExit', 'uncaughtException', 'uncaughtExceptionMonitor', 'unhandledRejection', 'rejectionHandled', 'warning']);
   const isFromLoop = (name) => fromLoop.has(name);
-  const heard = new Set();
+  const heard = new internal.SafeSet();
   const sync = (name) => {
-    const wanted = EventEmitter.prototype.listenerCount.call(process, name) > 0;
+    const wanted = internal.apply(EventEmitter.prototype.listenerCount, process, [name]) > 0;
     if (wanted === heard.has(name)) return;
     if (wanted) {
       heard.add(name);
@@ -27,7 +27,7 @@
   for (const method of ['addListener', 'prependListener', 'removeListener']) {
     const original = EventEmitter.prototype[method];
     process[method] = function (name, listener) {
-      original.call(this, name, listener);
+      internal.apply(original, this, [name, listener]);
       if (isFromLoop(name)) sync(name);
       return this;
     };
@@ -35,14 +35,14 @@
   process.on = process.addListener;
   process.off = process.removeListener;
   process.removeAllListeners = function (...names) {
-    EventEmitter.prototype.removeAllListeners.apply(this, names);
+    internal.apply(EventEmitter.prototype.removeAllListeners, this, names);
     for (const name of [...heard]) sync(name);
     return this;
   };
   for (const name of ['on', 'off', 'addListener', 'prependListener', 'removeListener', 'removeAllListeners']) internal.hide(process, name, process[name]);
 
   // Called by the loop.
-  internal.emitProcess = (name, ...args) => process.emit(name, ...args);
+  internal.emitProcess = (...args) => internal.apply(process.emit, process, args);
   let capture = null;
   internal.emitUncaught = (value, origin) => {
     let error = value;
