@@ -115,8 +115,8 @@ pub fn describe_with(f: fn(&Reason, Origin) -> Option<String>) {
     Node::current().process.describe.set(Some(f));
 }
 
-/// Adds a line to the reports of the current loop: what the engine's program waits for, and the place
-/// in the program, such as `app.js:12:7`. The line is gone when the result is dropped.
+/// Adds a line to the reports of the current loop: what the engine's program waits for, and the
+/// place in the program, such as `app.js:12:7`. The line is gone when the result is dropped.
 ///
 /// # Panics
 ///
