@@ -347,6 +347,19 @@ impl Histogram {
         added
     }
 
+    /// Adds the durations of another histogram.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.buckets.is_empty() {
+            self.buckets.clone_from(&other.buckets);
+        } else {
+            for (count, more) in self.buckets.iter_mut().zip(&other.buckets) {
+                *count += more;
+            }
+        }
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
     /// Takes the durations as the busy periods of a loop in the time `whole`, and returns how long
     /// an event waits at most that becomes ready at a random moment, for the share `q` of all
     /// moments.

@@ -1,5 +1,7 @@
 //! The figures of a loop: what it did, how long it waited, and how late it was.
 
+mod several;
+
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 

@@ -19,9 +19,13 @@ mod debug_log;
 mod environment;
 #[cfg(feature = "probe")]
 mod html;
+#[cfg(feature = "cluster")]
+pub(crate) mod joint;
 #[cfg(feature = "probe")]
 mod json;
 mod observer;
+#[cfg(any(feature = "probe", feature = "signal"))]
+mod of_loop;
 mod origin;
 #[cfg(feature = "probe")]
 mod record;
@@ -45,7 +49,11 @@ mod watchdog;
 pub use area::Area;
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
+#[cfg(feature = "cluster")]
+pub(crate) use joint::JointTrace;
 pub use observer::{Activity, Body, BusyPeriod, Flush, Observer, Waited, Wake, Wants};
+#[cfg(feature = "signal")]
+pub(crate) use of_loop::OfLoop;
 pub use origin::Origin;
 #[cfg(feature = "probe")]
 pub use record::{Record, Subject, What};

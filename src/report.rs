@@ -222,7 +222,11 @@ impl Waits {
                 let text = |name: fn(&Waiting) -> String, lock: LockText| {
                     let waits = waits.iter().map(|wait| match *wait {
                         Wait::Found(place) => name(&self.found[place]),
-                        Wait::Named(place) => name(&self.named[place].0),
+                        Wait::Named(place) => {
+                            let named = &self.named[place].0;
+                            let colon = if named.state.is_empty() { "" } else { ": " };
+                            format!("{}{colon}{}", name(named), named.state)
+                        }
                         Wait::Task(place) => short_name(&self.tasks[place].info),
                         Wait::Phase(phase) => format!("the {phase} phase"),
                         Wait::Lock(place, number) => lock(self, place, number),

@@ -33,7 +33,8 @@ impl fmt::Display for Id {
 
 /// The number and the name of a task, and the line that spawned it.
 ///
-/// Prints as `task 3 "reader" (src/main.rs:12:5)`.
+/// Prints as `task 3 "reader" (src/main.rs:12:5)`, and on one of several loops of a cluster as
+/// `loop 1 task 3 …`.
 ///
 /// # Examples
 ///
@@ -53,6 +54,8 @@ pub struct Info {
     pub(crate) id: Id,
     pub(crate) site: &'static Location<'static>,
     pub(crate) name: Option<Rc<str>>,
+    /// The index of its loop among several of one program.
+    pub(crate) of_loop: Option<u32>,
 }
 
 impl Info {
@@ -62,6 +65,7 @@ impl Info {
             id,
             site,
             name: None,
+            of_loop: None,
         }
     }
 
@@ -128,6 +132,9 @@ impl Info {
 
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.of_loop {
+            write!(f, "loop {index} ")?;
+        }
         write!(f, "task {}", self.id)?;
         if let Some(name) = &self.name {
             write!(f, " {name:?}")?;

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use super::{Cluster, Member, Stopped, lock};
 use crate::event_loop::EventLoop;
 use crate::executor::join::panic_message;
+use crate::probe::JointTrace;
 use crate::raw::task::Payload;
 use crate::runtime::builder::Builder as LoopBuilder;
 use crate::runtime::remote::Remote;
@@ -113,6 +114,8 @@ impl Builder {
         };
         let place = |index: usize| places.as_ref().map(|places| places[index]);
         let failure = Arc::new(Failure::default());
+        // A loop alone is named as ever.
+        let trace = (count > 1).then(JointTrace::default);
         let mut crew = Crew::default();
         let (reports, built) = mpsc::channel();
         for index in 1..count {
@@ -121,6 +124,7 @@ impl Builder {
                 index,
                 place: place(index),
                 options: self.each_loop.clone(),
+                trace: trace.clone().unwrap_or_default(),
                 reports: reports.clone(),
                 start,
                 failure: failure.clone(),
@@ -131,7 +135,11 @@ impl Builder {
         }
         drop(reports);
         let _pinned = place(0).map(affinity::stay).transpose()?;
-        let event_loop = (self.each_loop)(0, LoopBuilder::new()).build()?;
+        let mut first = (self.each_loop)(0, LoopBuilder::new());
+        if let Some(trace) = &trace {
+            first = first.one_of(0, trace);
+        }
+        let event_loop = first.build()?;
         let mut remotes = vec![event_loop.remote(); count];
         for (index, result) in built {
             remotes[index] = result?;
@@ -260,6 +268,7 @@ struct NewMember {
     index: usize,
     place: Option<usize>,
     options: Arc<EachLoop>,
+    trace: JointTrace,
     reports: Sender<(usize, io::Result<Remote>)>,
     start: Receiver<Cluster>,
     failure: Arc<Failure>,
@@ -271,6 +280,7 @@ impl NewMember {
             index,
             place,
             options,
+            trace,
             reports,
             start,
             failure,
@@ -280,7 +290,8 @@ impl NewMember {
         let mut reports = Some(reports);
         let run = || {
             let built = place.map(affinity::stay).transpose().and_then(|pinned| {
-                let event_loop = options(index, LoopBuilder::new()).build()?;
+                let builder = options(index, LoopBuilder::new());
+                let event_loop = builder.one_of(index, &trace).build()?;
                 Ok((event_loop, pinned))
             });
             // The thread of loop 0 waits until it has the report of each member. It is gone only if

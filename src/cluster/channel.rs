@@ -6,10 +6,14 @@
 // Rules C8, C9, C10, C11.
 
 mod error;
+#[cfg(all(test, phaseloop_loom))]
+mod loom_models;
+mod noted;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -17,8 +21,11 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 use futures::stream::FusedStream;
 
+use self::noted::note_message;
 use crate::executor::budget;
+use crate::probe::joint::number_message;
 use crate::raw::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::site::Site;
 
 pub use error::{SendError, TryRecvError, TrySendError};
 
@@ -53,13 +60,16 @@ pub use error::{SendError, TryRecvError, TrySendError};
 /// }
 /// ```
 #[must_use]
-pub fn channel<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+#[track_caller]
+pub fn channel<T: Send + 'static>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "a channel has room for at least one message");
     let shared = Arc::new(Shared {
         capacity,
+        site: Location::caller(),
         used: AtomicUsize::new(0),
         state: Mutex::new(State {
             queue: VecDeque::new(),
+            numbers: VecDeque::new(),
             senders: 1,
             is_received: true,
             receiver: None,
@@ -73,12 +83,16 @@ pub fn channel<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let receiver = Receiver {
         shared,
         batch: VecDeque::new(),
+        numbers: VecDeque::new(),
+        is_noted: false,
     };
     (sender, receiver)
 }
 
 struct Shared<T> {
     capacity: usize,
+    /// The line that made the channel.
+    site: Site,
     /// The messages that `recv` has not returned. Senders add to it under the lock.
     used: AtomicUsize,
     state: Mutex<State<T>>,
@@ -86,6 +100,8 @@ struct Shared<T> {
 
 struct State<T> {
     queue: VecDeque<T>,
+    /// The numbers of the messages in a trace; empty without one.
+    numbers: VecDeque<u32>,
     senders: usize,
     /// Whether the receiver exists.
     is_received: bool,
@@ -121,6 +137,10 @@ impl<T> Shared<T> {
     fn push(&self, mut state: MutexGuard<'_, State<T>>, message: T) {
         self.used.fetch_add(1, Ordering::AcqRel);
         state.queue.push_back(message);
+        if let Some(number) = number_message() {
+            note_message(true, number);
+            state.numbers.push_back(number);
+        }
         let receiver = state.receiver.take();
         drop(state);
         if let Some(receiver) = receiver {
@@ -162,7 +182,7 @@ pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
-impl<T: Send> Sender<T> {
+impl<T: Send + 'static> Sender<T> {
     /// Sends a message, and waits while the channel is full.
     ///
     /// # Errors
@@ -230,13 +250,13 @@ impl<T: Send> Sender<T> {
 }
 
 struct Sending<'a, T> {
-    shared: &'a Shared<T>,
+    shared: &'a Arc<Shared<T>>,
     message: Option<T>,
     /// The number of the wait, if the channel was full.
     wait: Option<u64>,
 }
 
-impl<T> Sending<'_, T> {
+impl<T: 'static> Sending<'_, T> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         // Cloning or dropping a waker may run user code; neither happens under the lock.
         let waker = self.shared.is_full().then(|| cx.waker().clone());
@@ -253,9 +273,13 @@ impl<T> Sending<'_, T> {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             };
+            let is_new = self.wait.is_none();
             let before = state.wait(&mut self.wait, waker);
             drop(state);
             drop(before);
+            if is_new {
+                self.shared.note();
+            }
             return Poll::Pending;
         }
         let message = self.message.take().expect("`send` polled after completion");
@@ -345,9 +369,13 @@ pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The messages that were taken out of the queue.
     batch: VecDeque<T>,
+    /// Their numbers in a trace; empty without one.
+    numbers: VecDeque<u32>,
+    /// Whether the loop that waits knows of the channel, for its reports.
+    is_noted: bool,
 }
 
-impl<T: Send> Receiver<T> {
+impl<T: Send + 'static> Receiver<T> {
     /// Receives a message. `None` means that all senders are gone, and all messages were received.
     ///
     /// A message counts as an operation of I/O: after 128 of them a task goes on in the next poll
@@ -369,6 +397,7 @@ impl<T: Send> Receiver<T> {
         if self.batch.is_empty() {
             let mut state = self.shared.state();
             std::mem::swap(&mut state.queue, &mut self.batch);
+            self.numbers.append(&mut state.numbers);
             if self.batch.is_empty() {
                 return Err(if state.senders == 0 {
                     TryRecvError::Closed
@@ -377,9 +406,7 @@ impl<T: Send> Receiver<T> {
                 });
             }
         }
-        let message = self.batch.pop_front().ok_or(TryRecvError::Empty)?;
-        self.shared.count_received();
-        Ok(message)
+        self.next_of_batch().ok_or(TryRecvError::Empty)
     }
 
     /// Closes the channel, and returns the messages that were not received.
@@ -405,6 +432,9 @@ impl<T: Send> Receiver<T> {
 
     fn next_of_batch(&mut self) -> Option<T> {
         let message = self.batch.pop_front()?;
+        if let Some(number) = self.numbers.pop_front() {
+            note_message(false, number);
+        }
         self.shared.count_received();
         Some(message)
     }
@@ -417,6 +447,7 @@ impl<T: Send> Receiver<T> {
             let mut state = self.shared.state();
             if !state.queue.is_empty() {
                 std::mem::swap(&mut state.queue, &mut self.batch);
+                self.numbers.append(&mut state.numbers);
                 return Poll::Ready(true);
             }
             if state.senders == 0 {
@@ -426,6 +457,9 @@ impl<T: Send> Receiver<T> {
                 let before = state.receiver.replace(waker);
                 drop(state);
                 drop(before);
+                if !std::mem::replace(&mut self.is_noted, true) {
+                    self.shared.note();
+                }
                 return Poll::Pending;
             }
             drop(state);
@@ -435,7 +469,7 @@ impl<T: Send> Receiver<T> {
     }
 }
 
-impl<T: Send> Stream for Receiver<T> {
+impl<T: Send + 'static> Stream for Receiver<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
@@ -446,7 +480,7 @@ impl<T: Send> Stream for Receiver<T> {
 /// No message is pinned.
 impl<T> Unpin for Receiver<T> {}
 
-impl<T: Send> FusedStream for Receiver<T> {
+impl<T: Send + 'static> FusedStream for Receiver<T> {
     fn is_terminated(&self) -> bool {
         let state = self.shared.state();
         self.batch.is_empty() && state.queue.is_empty() && state.senders == 0
@@ -474,125 +508,5 @@ impl<T> fmt::Debug for Sender<T> {
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").finish_non_exhaustive()
-    }
-}
-
-/// Checks every interleaving of senders and receiver, up to a bound on preemptions.
-#[cfg(all(test, phaseloop_loom))]
-mod loom_models {
-    use std::sync::Arc;
-    use std::task::{Context, Poll, Wake, Waker};
-
-    use loom::sync::{Condvar, Mutex};
-    use loom::thread;
-
-    use super::{Receiver, Sender, Sending, channel};
-
-    /// A thread that waits for its wake. A lost one shows as a deadlock.
-    struct Parked {
-        is_woken: Mutex<bool>,
-        changed: Condvar,
-    }
-
-    impl Wake for Parked {
-        fn wake(self: Arc<Self>) {
-            *self.is_woken.lock().unwrap() = true;
-            self.changed.notify_one();
-        }
-    }
-
-    fn wait_for<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-        let parked = Arc::new(Parked {
-            is_woken: Mutex::new(false),
-            changed: Condvar::new(),
-        });
-        let waker = Waker::from(parked.clone());
-        loop {
-            if let Poll::Ready(output) = poll(&mut Context::from_waker(&waker)) {
-                return output;
-            }
-            let mut is_woken = parked.is_woken.lock().unwrap();
-            while !*is_woken {
-                is_woken = parked.changed.wait(is_woken).unwrap();
-            }
-            *is_woken = false;
-        }
-    }
-
-    fn send(sender: &Sender<u32>, message: u32) -> bool {
-        let mut sending = Sending {
-            shared: &sender.shared,
-            message: Some(message),
-            wait: None,
-        };
-        wait_for(|cx| sending.poll(cx)).is_ok()
-    }
-
-    /// Receives without the budget of a task, of which a model has none.
-    fn receive(receiver: &mut Receiver<u32>) -> Option<u32> {
-        if receiver.batch.is_empty() && !wait_for(|cx| receiver.poll_batch(cx)) {
-            return None;
-        }
-        receiver.next_of_batch()
-    }
-
-    #[test]
-    fn loom_two_senders_lose_no_message_and_no_wake() {
-        loom::model(|| {
-            let (sender, mut receiver) = channel(4);
-            let other = sender.clone();
-            let threads = [
-                thread::spawn(move || assert!(send(&sender, 1))),
-                thread::spawn(move || assert!(send(&other, 2))),
-            ];
-            let mut seen = Vec::new();
-            while let Some(message) = receive(&mut receiver) {
-                seen.push(message);
-            }
-            seen.sort_unstable();
-            assert_eq!(seen, [1, 2]);
-            for thread in threads {
-                thread.join().unwrap();
-            }
-        });
-    }
-
-    #[test]
-    fn loom_a_sender_to_a_full_channel_is_woken() {
-        loom::model(|| {
-            let (sender, mut receiver) = channel(1);
-            let thread = thread::spawn(move || {
-                for message in 0..3 {
-                    assert!(send(&sender, message));
-                }
-            });
-            for message in 0..3 {
-                assert_eq!(
-                    receive(&mut receiver),
-                    Some(message),
-                    "in the order of sending"
-                );
-            }
-            assert_eq!(receive(&mut receiver), None);
-            thread.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn loom_a_close_races_with_a_sender_that_waits() {
-        loom::model(|| {
-            let (sender, mut receiver) = channel(1);
-            let thread = thread::spawn(move || {
-                assert!(
-                    send(&sender, 1),
-                    "there is room, and the receiver takes one"
-                );
-                send(&sender, 2)
-            });
-            assert_eq!(receive(&mut receiver), Some(1));
-            drop(receiver);
-            // Sent before the close, or returned; it does not hang.
-            thread.join().unwrap();
-        });
     }
 }

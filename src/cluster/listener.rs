@@ -15,7 +15,7 @@ use super::Member;
 use super::channel::Receiver;
 use super::listen::{Handed, Owner};
 use crate::net::{Last, TcpListener, TcpStream};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Notify};
 use crate::task::CancellationToken;
 
 /// The connections that one loop of a cluster serves; [`Listeners::here`](super::Listeners::here)
@@ -67,8 +67,10 @@ enum Intake {
 /// A listener of its own, by `Balance::ReusePort`.
 struct Own {
     listener: RefCell<Option<Rc<TcpListener>>>,
-    /// The listener, when it is about to be closed.
-    last: RefCell<Option<Rc<Last>>>,
+    /// Wakes those that wait until no accept has the listener.
+    left: Notify,
+    /// The listener, when it is about to be closed. One of several that accept empties it.
+    last: Mutex<Option<Last>>,
     /// Cancelled when the listener is to be closed.
     closing: CancellationToken,
 }
@@ -87,7 +89,8 @@ impl Listener {
             owner,
             intake: Intake::Own(Own {
                 listener: RefCell::new(Some(Rc::new(listener))),
-                last: RefCell::default(),
+                left: Notify::new(),
+                last: Mutex::new(None),
                 closing: member.closing.clone(),
             }),
             is_drained: Cell::new(false),
@@ -186,32 +189,81 @@ impl Own {
     async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
         let listener = self.listener.borrow().clone();
         if let Some(listener) = listener {
-            let mut accept = pin!(listener.accept());
-            let mut closing = pin!(self.closing.cancelled());
-            let accepted = poll_fn(|cx| {
-                if closing.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(None);
-                }
-                accept.as_mut().poll(cx).map(Some)
-            });
-            if let Some(accepted) = accepted.await {
+            let accepting = Accepting {
+                own: self,
+                listener: Some(listener),
+            };
+            let accepted = {
+                let mut accept = pin!(accepting.accept());
+                let mut closing = pin!(self.closing.cancelled());
+                poll_fn(|cx| {
+                    if closing.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(None);
+                    }
+                    accept.as_mut().poll(cx).map(Some)
+                })
+                .await
+            };
+            if let Some(accepted) = accepted {
                 return Some(accepted);
             }
+            drop(accepting);
         }
-        // The kernel resets what is left in the queue of a listener that is closed. Of several who
-        // accept, the last one owns the listener.
-        let listener = self.listener.take().and_then(Rc::into_inner);
-        if let Some(listener) = listener {
-            *self.last.borrow_mut() = Some(Rc::new(listener.into_last()));
-        }
+        self.become_last().await;
+        // The kernel resets what is left in the queue of a listener that is closed.
+        let mut last = self.last.lock().await;
         loop {
-            let last = self.last.borrow().clone()?;
-            if let Some((stream, peer)) = last.accept() {
+            let open = last.as_ref()?;
+            if let Some((stream, peer)) = open.accept() {
                 return Some(stream.attach().map(|stream| (stream, peer)));
             }
-            if !last.hold_back().await {
-                self.last.take();
+            if !open.hold_back().await {
+                *last = None;
             }
+        }
+    }
+
+    /// Waits until each accept has noticed the end, the last of which owns the listener.
+    async fn become_last(&self) {
+        loop {
+            let mut left = pin!(self.left.notified());
+            left.as_mut().enable();
+            let owners = self.listener.borrow().as_ref().map(Rc::strong_count);
+            match owners {
+                None => return,
+                Some(1) => {
+                    let listener = self.listener.take().and_then(Rc::into_inner);
+                    let last = listener.map(TcpListener::into_last);
+                    *self.last.lock().await = last;
+                    self.left.notify_all();
+                    return;
+                }
+                Some(_) => left.await,
+            }
+        }
+    }
+}
+
+/// An accept that has the listener. The drop notifies those that wait for the last one.
+struct Accepting<'a> {
+    own: &'a Own,
+    listener: Option<Rc<TcpListener>>,
+}
+
+impl Accepting<'_> {
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match &self.listener {
+            Some(listener) => listener.accept().await,
+            None => pending().await,
+        }
+    }
+}
+
+impl Drop for Accepting<'_> {
+    fn drop(&mut self) {
+        drop(self.listener.take());
+        if self.own.closing.is_cancelled() {
+            self.own.left.notify_all();
         }
     }
 }

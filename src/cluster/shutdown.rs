@@ -370,7 +370,7 @@ impl Limit {
 }
 
 /// Returns whether the first of two futures is the first to complete.
-async fn is_first(
+pub(super) async fn is_first(
     mut first: impl Future<Output = ()> + Unpin,
     mut second: impl Future<Output = ()> + Unpin,
 ) -> bool {

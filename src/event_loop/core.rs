@@ -45,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) is_paused: bool,
     /// The start of the clock, if it is that of another loop.
     pub(crate) clock_start: Option<Instant>,
+    /// The index of the loop among several of one program.
+    pub(crate) index: Option<u32>,
 }
 
 pub(crate) struct Core {
@@ -79,7 +81,8 @@ impl Core {
     pub(crate) fn new(options: Options) -> std::io::Result<Rc<Self>> {
         let poller = Poller::new()?;
         let tasks = Rc::new(Registry::new());
-        let shared = Shared::new(poller.notifier(), options.unhandled_panic, tasks.clone());
+        let policy = options.unhandled_panic;
+        let shared = Shared::new(poller.notifier(), policy, tasks.clone(), options.index);
         let shared = Arc::new(shared);
         Ok(Rc::new(Self {
             // First, so that the large block of its events does not lie beside the loop: the
@@ -121,6 +124,9 @@ impl Core {
     pub(crate) fn task_states(&self) -> Vec<TaskState> {
         let mut states = self.executor.states();
         states.extend(self.ledger.job_states());
+        for state in &mut states {
+            state.info.of_loop = self.executor.shared.index;
+        }
         sorted_by_number(states.into_iter().map(|task| (task.info.id().0, task)))
     }
 }

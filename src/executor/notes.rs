@@ -26,6 +26,9 @@ use crate::task_info::Id;
 /// The number of notes that are kept without a search for those that are out of date.
 const FEW: usize = 1024;
 
+/// The number of shared waits that are kept without a search for those that are gone.
+const FEW_SHARED: usize = 64;
+
 /// What was polled when a waker was registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Polled {
@@ -42,6 +45,12 @@ pub(crate) trait TaskSet {
     fn members(&self) -> Vec<Id>;
 }
 
+/// What is waited for and shared with other threads, such as a channel between loops.
+pub(crate) trait SharedWait {
+    /// Adds what is waited for, with the data pointers of the wakers. It runs no user code.
+    fn describe(&self, found: &mut Vec<(NamedWait, *const ())>);
+}
+
 #[derive(Default)]
 pub(super) struct WaitNotes {
     /// What was polled when a foreign waker was registered, by the waker's data pointer.
@@ -49,6 +58,10 @@ pub(super) struct WaitNotes {
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
     sets: RefCell<Vec<Weak<dyn TaskSet>>>,
+    /// What other threads share, by address.
+    shared: RefCell<SortedMap<usize, Weak<dyn SharedWait>>>,
+    /// Its number of entries, and that at which those that are gone are removed.
+    shared_count: Cell<(usize, usize)>,
     pub(super) primitives: Primitives,
     /// Made for the first named wait, so that a loop without one allocates nothing.
     named: OnceCell<Rc<NamedWaits>>,
@@ -108,6 +121,39 @@ impl Executor {
         sets.push(set);
     }
 
+    /// Notes what other threads share, and this loop is about to wait for.
+    #[cold]
+    pub(crate) fn note_shared(&self, wait: Weak<dyn SharedWait>) {
+        let mut shared = self.notes.shared.borrow_mut();
+        if shared
+            .insert(wait.as_ptr().cast::<()>().addr(), wait)
+            .is_some()
+        {
+            return;
+        }
+        let (count, limit) = self.notes.shared_count.get();
+        self.notes.shared_count.set((count + 1, limit));
+        if count >= limit.max(FEW_SHARED) {
+            let is_gone = |(_, wait): &(usize, &Weak<dyn SharedWait>)| wait.strong_count() == 0;
+            let gone: Vec<_> = shared.iter().filter(is_gone).map(|(at, _)| at).collect();
+            for address in &gone {
+                shared.remove(*address);
+            }
+            let left = count + 1 - gone.len();
+            self.notes.shared_count.set((left, left * 2));
+        }
+    }
+
+    /// Returns the waits for what other threads share, with the data pointers of their wakers.
+    pub(crate) fn shared_waits(&self) -> Vec<(NamedWait, *const ())> {
+        let shared = self.notes.shared.borrow();
+        let mut found = Vec::new();
+        for wait in shared.iter().filter_map(|(_, wait)| wait.upgrade()) {
+            wait.describe(&mut found);
+        }
+        found
+    }
+
     /// Returns the sets of tasks that are waited for: their wakers and their tasks.
     pub(crate) fn awaited_sets(&self) -> Vec<(*const (), Vec<Id>)> {
         let sets = self.notes.sets.borrow();
@@ -155,6 +201,9 @@ pub enum Source {
     Task(Id),
     /// Several results are combined, and these tasks have some of them.
     Combined(Rc<Combined>),
+    /// Another loop or thread ends the wait. The texts say which one of its kind it is, and its
+    /// state.
+    Elsewhere(String, String),
 }
 
 /// Several results that one function combines.

@@ -209,6 +209,7 @@ impl Registry {
             id: task.local().id,
             site: task.local().site,
             name: self.names.borrow().get(&task.slot()).cloned(),
+            of_loop: task.local().shared.index,
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Local {
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox<Message, Notifier>,
     policy: UnhandledPanic,
+    /// The index of the loop among several of one program.
+    pub(crate) index: Option<u32>,
     pub(crate) pace: Pace,
     /// The accepted connections that are open. Only the owner thread stores it.
     #[cfg(feature = "cluster")]
@@ -59,8 +61,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(notifier: Notifier, policy: UnhandledPanic, registry: Rc<Registry>) -> Self {
+    pub(crate) fn new(
+        notifier: Notifier,
+        policy: UnhandledPanic,
+        registry: Rc<Registry>,
+        index: Option<u32>,
+    ) -> Self {
         Self {
+            index,
             inbox: Inbox::new(notifier),
             policy,
             pace: Pace::new(),

@@ -8,43 +8,61 @@ use super::record::What;
 use super::trace::{Span, Trace};
 
 /// Writes one event a line.
-pub(crate) fn write(traces: &[Trace<'_>], out: &mut impl Write) -> io::Result<()> {
-    let pid = std::process::id();
+pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
+    let mut events = Vec::new();
+    write_events(trace, &mut events)?;
+    write_file(&[&events], out)
+}
+
+/// Writes a file of the events of some loops.
+pub(crate) fn write_file(loops: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"program\":\"phaseloop {}\"}},\"traceEvents\":[",
         env!("CARGO_PKG_VERSION")
     )?;
+    for (place, events) in loops.iter().enumerate() {
+        let separator = if place == 0 { "" } else { ",\n" };
+        out.write_all(separator.as_bytes())?;
+        out.write_all(events)?;
+    }
+    out.write_all(b"\n]}\n")
+}
+
+/// Writes the events of a loop.
+pub(crate) fn write_events(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut events = Events {
         out,
-        pid,
-        tid: 0,
-        next_flow: 1,
+        pid: std::process::id(),
+        tid: trace.index.map_or(trace.number, |index| index + 1),
+        // The numbers of one loop are none of another one.
+        first_number: u64::from(trace.index.unwrap_or(0)) << 40,
+        flows: 0,
         separator: "",
     };
-    for trace in traces {
-        events.write_trace(trace)?;
-    }
-    events.out.write_all(b"\n]}\n")
+    events.write_trace(trace)
 }
 
 struct Events<'a, W> {
     out: &'a mut W,
     pid: u32,
-    /// The track: the number of the loop.
+    /// The track: the number of the loop, from 1.
     tid: u32,
-    next_flow: u64,
+    /// The numbers of its arrows and lives are above this one.
+    first_number: u64,
+    flows: u64,
     separator: &'static str,
 }
 
 impl<W: Write> Events<'_, W> {
     fn write_trace(&mut self, trace: &Trace<'_>) -> io::Result<()> {
-        self.tid = trace.number;
+        let number = trace.index.unwrap_or(trace.number);
         self.name("process_name", "phaseloop")?;
-        self.name("thread_name", &format!("loop {}", trace.number))?;
+        self.name("thread_name", &format!("loop {number}"))?;
         self.write_spans(trace)?;
         self.write_lives(trace)?;
         self.write_flows(trace)?;
+        self.write_messages(trace)?;
         self.write_counters(trace)
     }
 
@@ -124,6 +142,22 @@ impl<W: Write> Events<'_, W> {
         Ok(())
     }
 
+    /// One end of an arrow for each message of another loop, or to one.
+    fn write_messages(&mut self, trace: &Trace<'_>) -> io::Result<()> {
+        for record in trace.records {
+            let end = match record.what {
+                What::Sent => "\"ph\":\"s\"",
+                What::Received => "\"ph\":\"f\",\"bp\":\"e\"",
+                _ => continue,
+            };
+            let (id, ts) = (record.id, Micros(record.end));
+            self.event(format_args!(
+                "{end},\"cat\":\"message\",\"name\":\"message\",\"id\":{id},\"ts\":{ts}"
+            ))?;
+        }
+        Ok(())
+    }
+
     fn write_counters(&mut self, trace: &Trace<'_>) -> io::Result<()> {
         let is_in_lanes =
             |what| matches!(what, What::Poll | What::Main | What::Tick | What::Microtask);
@@ -166,7 +200,7 @@ impl<W: Write> Events<'_, W> {
     }
 
     fn pair(&mut self, category: &str, name: &str, id: u64, span: Span) -> io::Result<()> {
-        let name = Text(name);
+        let (name, id) = (Text(name), self.first_number + id);
         for (phase, at) in [("b", span.start), ("e", span.end)] {
             let ts = Micros(at);
             self.event(format_args!(
@@ -177,8 +211,8 @@ impl<W: Write> Events<'_, W> {
     }
 
     fn flow(&mut self, category: &str, from: u64, to: u64) -> io::Result<()> {
-        let id = self.next_flow;
-        self.next_flow += 1;
+        self.flows += 1;
+        let id = self.first_number + self.flows;
         let (from, to) = (Micros(from), Micros(to));
         self.event(format_args!(
             "\"ph\":\"s\",\"cat\":\"{category}\",\"name\":\"{category}\",\"id\":{id},\"ts\":{from}"
@@ -289,7 +323,7 @@ mod tests {
     fn events(records: &[Record]) -> Vec<Value> {
         let names = Names::default();
         let mut out = Vec::new();
-        write(&[Trace::new(records, &names, 1)], &mut out).unwrap();
+        write(&Trace::new(records, &names, 1), &mut out).unwrap();
         let json = Value::read(std::str::from_utf8(&out).unwrap());
         json["traceEvents"].as_array().unwrap().clone()
     }

@@ -36,6 +36,26 @@ pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
     out.write_all(rest.as_bytes())
 }
 
+/// Writes a page of the pages of several loops, by index.
+#[cfg(feature = "cluster")]
+pub(crate) fn write_several(pages: &[(usize, &Vec<u8>)], out: &mut impl Write) -> io::Result<()> {
+    let program = escape(&program());
+    write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{program}</title>\
+         <style>body {{ margin: 0; font-family: sans-serif }} h2 {{ margin: 8px 16px 0 }} \
+         iframe {{ width: 100%; height: 80vh; border: 0 }}</style></head><body>\n"
+    )?;
+    for (index, page) in pages {
+        let page = escape(&String::from_utf8_lossy(page));
+        writeln!(
+            out,
+            "<h2>loop {index}</h2><iframe srcdoc=\"{page}\"></iframe>"
+        )?;
+    }
+    out.write_all(b"</body></html>\n")
+}
+
 /// The program's name, without its folder.
 fn program() -> String {
     let path = std::env::args_os().next().unwrap_or_default();

@@ -51,6 +51,10 @@ pub enum What {
     Wake,
     /// A busy period that was longer than the recorder's threshold.
     Slow,
+    /// A message to another loop was sent. `id` is its number.
+    Sent,
+    /// A message was received. `id` is its number.
+    Received,
 }
 
 impl What {

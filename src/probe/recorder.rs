@@ -74,6 +74,8 @@ struct State {
     /// Whether each slow period prints its line, also if there is a listener.
     prints_each: Cell<bool>,
     number: u32,
+    /// The index of the loop among several of one program.
+    index: Cell<Option<u32>>,
     /// Empty until the recorder is attached to a loop, so that the capacity can be set.
     ring: OnceCell<Ring>,
     names: RefCell<Names>,
@@ -136,6 +138,7 @@ impl Recorder {
                 on_slow: RefCell::default(),
                 prints_each: Cell::new(false),
                 number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+                index: Cell::new(None),
                 ring: OnceCell::new(),
                 names: RefCell::default(),
                 polled: RefCell::default(),
@@ -240,6 +243,22 @@ impl Recorder {
         self
     }
 
+    /// Sets the index of the loop among several of one program.
+    pub(crate) fn set_index(&self, index: Option<u32>) {
+        self.state.index.set(index);
+    }
+
+    /// Calls `f` with the trace, whose times are so many nanoseconds later.
+    #[cfg(feature = "cluster")]
+    pub(super) fn with_trace<R>(&self, later: u64, f: impl FnOnce(&Trace<'_>) -> R) -> R {
+        let (mut records, names) = (self.records(), self.state.names.borrow());
+        for record in &mut records {
+            record.start += later;
+            record.end += later;
+        }
+        f(&self.trace(&records, &names))
+    }
+
     /// Returns the records, oldest first.
     ///
     /// # Examples
@@ -314,7 +333,7 @@ impl Recorder {
     /// ```
     pub fn write_chrome(&self, mut out: impl io::Write) -> io::Result<()> {
         let (records, names) = (self.records(), self.state.names.borrow());
-        chrome::write(&[self.trace(&records, &names)], &mut out)?;
+        chrome::write(&self.trace(&records, &names), &mut out)?;
         out.flush()
     }
 
@@ -348,7 +367,10 @@ impl Recorder {
     }
 
     fn trace<'a>(&self, records: &'a [Record], names: &'a Names) -> Trace<'a> {
-        Trace::new(records, names, self.state.number)
+        Trace {
+            index: self.state.index.get(),
+            ..Trace::new(records, names, self.state.number)
+        }
     }
 }
 

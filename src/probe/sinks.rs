@@ -24,7 +24,7 @@ impl Sinks {
     pub(crate) fn attach(self, clock: &Clock) -> Probe {
         let probe = Probe::default();
         #[cfg(feature = "probe")]
-        self.built_in.attach(self.observers, &probe, clock.read());
+        self.built_in.attach(self.observers, &probe, clock);
         #[cfg(not(feature = "probe"))]
         {
             warning::print_once();
@@ -33,6 +33,21 @@ impl Sinks {
             }
         }
         probe
+    }
+
+    /// Makes the loop one of several, whose timelines are one file.
+    #[cfg(feature = "cluster")]
+    #[cfg_attr(
+        not(feature = "probe"),
+        expect(clippy::unused_self, reason = "the environment has no effect")
+    )]
+    pub(crate) fn join(&mut self, index: usize, trace: &super::JointTrace) {
+        #[cfg(feature = "probe")]
+        {
+            self.built_in.joint = Some((u32::try_from(index).unwrap_or(u32::MAX), trace.clone()));
+        }
+        #[cfg(not(feature = "probe"))]
+        let _ = (index, trace);
     }
 
     /// Returns the signal on which the environment asks for a report, and the file of the report.

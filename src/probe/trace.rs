@@ -15,6 +15,8 @@ pub(crate) struct Trace<'a> {
     pub(crate) late: Vec<Late<'a>>,
     /// Which loop of the process it is, from 1.
     pub(crate) number: u32,
+    /// Its index among several of one program.
+    pub(crate) index: Option<u32>,
 }
 
 /// A timer that was late.
@@ -70,6 +72,7 @@ impl<'a> Trace<'a> {
             activities,
             late,
             number,
+            index: None,
         }
     }
 
@@ -123,7 +126,7 @@ impl<'a> Trace<'a> {
                     }
                 }
                 What::Wait | What::Turn => is_open = false,
-                What::Late | What::Wake | What::Slow => {}
+                What::Late | What::Wake | What::Slow | What::Sent | What::Received => {}
             }
         }
         found
@@ -142,7 +145,7 @@ impl<'a> Trace<'a> {
                     continue;
                 }
                 What::Poll | What::Main | What::Tick | What::Microtask => open,
-                What::Late | What::Wake | What::Slow => continue,
+                What::Late | What::Wake | What::Slow | What::Sent | What::Received => continue,
             };
             let Some(phase) = phase else { continue };
             match found.last_mut() {

@@ -1,4 +1,4 @@
-//! The timeline that `PHASELOOP_TRACE` asks for: one file a loop.
+//! The timeline that `PHASELOOP_TRACE` asks for: one file a loop. The loops of a cluster have one.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -35,7 +35,10 @@ pub(crate) struct TraceFile {
     path: PathBuf,
     file: File,
     /// The process that has created it.
-    process: u32,
+    pub(super) process: u32,
+    /// The part of this loop in the timeline of several.
+    #[cfg(feature = "cluster")]
+    pub(super) part: Option<super::joint::Part>,
 }
 
 impl TraceFile {
@@ -50,6 +53,8 @@ impl TraceFile {
                 path,
                 file,
                 process,
+                #[cfg(feature = "cluster")]
+                part: None,
             }),
             Err(error) => {
                 cannot_write(&path, &error);
@@ -66,17 +71,48 @@ impl TraceFile {
         }
     }
 
+    /// Returns the same file for another loop, whose timeline is a part of it.
+    #[cfg(feature = "cluster")]
+    pub(super) fn with_part(&self, part: super::joint::Part) -> io::Result<Self> {
+        Ok(Self {
+            path: self.path.clone(),
+            file: self.file.try_clone()?,
+            process: self.process,
+            part: Some(part),
+        })
+    }
+
     fn try_write(&self, recorder: &Recorder) -> io::Result<()> {
+        #[cfg(feature = "cluster")]
+        if let Some(part) = &self.part {
+            return part.write(self, recorder);
+        }
+        self.replace(|out, is_page| {
+            if is_page {
+                recorder.write_html(out)
+            } else {
+                recorder.write_chrome(out)
+            }
+        })
+    }
+
+    /// Writes the file, in place of what was written before. `write` learns whether it is a page.
+    pub(super) fn replace(
+        &self,
+        write: impl FnOnce(&mut BufWriter<&File>, bool) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut file = &self.file;
         file.rewind()?;
         file.set_len(0)?;
         let mut out = BufWriter::new(file);
-        if self.path.extension().is_some_and(|it| it == "html") {
-            recorder.write_html(&mut out)?;
-        } else {
-            recorder.write_chrome(&mut out)?;
-        }
+        write(&mut out, self.is_page())?;
         out.flush()
+    }
+}
+
+impl TraceFile {
+    pub(super) fn is_page(&self) -> bool {
+        self.path.extension().is_some_and(|it| it == "html")
     }
 }
 

@@ -19,6 +19,8 @@ mod thread;
 use std::fmt;
 use std::time::Duration;
 
+use super::of_loop::OfLoop;
+
 pub(crate) use marks::Marker;
 
 /// Reports when a loop is stuck: when it has not asked the kernel for events for longer than a
@@ -191,6 +193,8 @@ pub struct Stall {
     pub what: String,
     /// The name of the loop's thread, unless it is the main thread or has no name.
     pub thread: Option<String>,
+    /// The index of the loop, if it is one of several of a cluster.
+    pub index: Option<u32>,
     /// The functions on the stack of the loop's thread, innermost first, from the one that blocks
     /// to the task or callback. It is empty if the stack cannot be read.
     pub stack: Vec<String>,
@@ -206,9 +210,13 @@ impl Stall {
     /// Writes the first line.
     fn write_head(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let Self { took, what, .. } = self;
+        let of_loop = OfLoop(self.index);
         match self.is_over {
-            true => write!(f, "phaseloop: stall: over after {took:.1?}: {what}")?,
-            false => write!(f, "phaseloop: stall: {took:.1?} so far: {what}")?,
+            true => write!(
+                f,
+                "phaseloop: {of_loop}stall: over after {took:.1?}: {what}"
+            )?,
+            false => write!(f, "phaseloop: {of_loop}stall: {took:.1?} so far: {what}")?,
         }
         match &self.thread {
             Some(thread) => writeln!(f, ", thread \"{thread}\""),

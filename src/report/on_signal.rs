@@ -12,7 +12,7 @@ use crate::event_loop::current;
 use crate::event_loop::io::signals::Listener;
 use crate::event_loop::ledger::handles::Header;
 use crate::keeper::Keeper;
-use crate::probe::Flush;
+use crate::probe::{Flush, OfLoop};
 use crate::report::full_report;
 use crate::stderr;
 use crate::sys;
@@ -89,7 +89,8 @@ fn answer(core: &Core, how: &ReportOn) {
     let signal = sys::signal::name(how.signal)
         .map_or_else(|| format!("signal {}", how.signal), ToOwned::to_owned);
     let text = format!(
-        "phaseloop: report of process {} on {signal}:\n{}{}",
+        "phaseloop: {}report of process {} on {signal}:\n{}{}",
+        OfLoop(core.executor.shared.index),
         std::process::id(),
         full_report(core),
         core.counters.metrics(&core.executor).summary(),

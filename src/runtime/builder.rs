@@ -70,6 +70,7 @@ impl Builder {
                 sinks: Sinks::default(),
                 is_paused: false,
                 clock_start: None,
+                index: None,
             },
             wait: None,
             #[cfg(feature = "signal")]
@@ -249,8 +250,9 @@ impl Builder {
     ///
     /// Otherwise `PHASELOOP_TRACE=out.html` (or `.json`) records each loop of the process and
     /// writes its timeline when the loop ends, or inside `std::process::exit`; `%p` in the name
-    /// stands for the process, and a second loop writes to `out-2.html`. `PHASELOOP_SLOW=10ms`
-    /// prints a line for each busy period that is so long. `PHASELOOP_WATCHDOG=50ms` adds a
+    /// stands for the process, and a second loop writes to `out-2.html`; the loops of a cluster
+    /// have one file. `PHASELOOP_SLOW=10ms` prints a line for each busy period that is so long.
+    /// `PHASELOOP_WATCHDOG=50ms` adds a
     /// [watchdog](Self::watchdog). `PHASELOOP_REPORT=USR1` (or `USR1:file`) prints a report on the
     /// signal. `PHASELOOP_DEBUG=timers,poll` prints lines about these areas; the areas are `loop`,
     /// `timers`, `poll`, `io`, `tasks`, `lanes`, `pool`, `signal`, `process`, `fs`, `node`,
@@ -272,6 +274,14 @@ impl Builder {
     #[cfg(feature = "probe")]
     pub fn ignore_environment(mut self) -> Self {
         self.options.sinks.built_in.ignores_environment = true;
+        self
+    }
+
+    /// Makes the loop one of several, with this index. `trace` is the timeline of all.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn one_of(mut self, index: usize, trace: &crate::probe::JointTrace) -> Self {
+        self.options.index = u32::try_from(index).ok();
+        self.options.sinks.join(index, trace);
         self
     }
 

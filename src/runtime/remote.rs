@@ -14,14 +14,15 @@ use waker_fn::waker_fn;
 use super::loop_handle::LoopHandle;
 use crate::error::Error;
 use crate::event_loop::core::Core;
-#[cfg(feature = "test-util")]
 use crate::event_loop::current;
 use crate::executor::join::{AbortHandle, JoinError};
 use crate::executor::message::Message;
+use crate::executor::notes::{NamedWait, SharedWait, Source};
 use crate::executor::shared::Shared;
 use crate::metrics::Utilization;
 use crate::raw::nesting::Flat;
 use crate::raw::task::Payload;
+use crate::site::Site;
 use crate::task_info::Id;
 
 /// A handle to a loop for any thread; cheap to clone.
@@ -96,7 +97,7 @@ impl Remote {
         F::Output: Send + 'static,
     {
         let site = std::panic::Location::caller();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(State::new(self.shared.index, site)));
         let sender = Sender {
             state: state.clone(),
         };
@@ -127,6 +128,7 @@ impl Remote {
         Ok(RemoteJoinHandle {
             state,
             home: self.shared.clone(),
+            is_noted: false,
         })
     }
 
@@ -315,17 +317,41 @@ struct State<T: 'static> {
     aborted: bool,
     /// The task, once it was spawned.
     task: Option<AbortHandle>,
+    /// The index of its loop among several, and the line that spawned it.
+    of_loop: Option<u32>,
+    site: Site,
 }
 
-impl<T> Default for State<T> {
-    fn default() -> Self {
+impl<T> State<T> {
+    fn new(of_loop: Option<u32>, site: Site) -> Self {
         Self {
             output: None,
             is_taken: false,
             waiter: None,
             aborted: false,
             task: None,
+            of_loop,
+            site,
         }
+    }
+}
+
+/// For reports of the loop that awaits the task.
+impl<T> SharedWait for Mutex<State<T>> {
+    fn describe(&self, found: &mut Vec<(NamedWait, *const ())>) {
+        let state = lock(self);
+        let Some(waiter) = &state.waiter else {
+            return;
+        };
+        let which = match state.of_loop {
+            Some(index) => format!("of loop {index}"),
+            None => "of another loop".to_owned(),
+        };
+        let wait = NamedWait {
+            source: Source::Elsewhere(which, String::new()),
+            ..NamedWait::new("task", "", Some(state.site))
+        };
+        found.push((wait, waiter.data()));
     }
 }
 
@@ -401,6 +427,8 @@ pub struct RemoteJoinHandle<T: 'static> {
     state: Arc<Mutex<State<T>>>,
     /// The loop of the task.
     home: Arc<Shared>,
+    /// Whether the loop that awaits the task knows of it, for its reports.
+    is_noted: bool,
 }
 
 impl<T> RemoteJoinHandle<T> {
@@ -504,7 +532,7 @@ impl<T> RemoteJoinHandle<T> {
 impl<T> Future for RemoteJoinHandle<T> {
     type Output = Result<T, JoinError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let waker = cx.waker().clone();
         let mut state = lock(&self.state);
         if state.is_taken {
@@ -518,14 +546,31 @@ impl<T> Future for RemoteJoinHandle<T> {
         let before = state.waiter.replace(waker);
         drop(state);
         drop(before);
+        self.note();
         Poll::Pending
+    }
+}
+
+impl<T> RemoteJoinHandle<T> {
+    /// Notes for reports that the current loop awaits the task.
+    fn note(&mut self) {
+        if !std::mem::replace(&mut self.is_noted, true) {
+            let wait = Arc::downgrade(&self.state);
+            current::with(|core| core.map_or((), |core| core.executor.note_shared(wait)));
+        }
     }
 }
 
 impl<T> std::fmt::Debug for RemoteJoinHandle<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RemoteJoinHandle")
-            .field("finished", &self.is_finished())
+        let state = lock(&self.state);
+        let mut names = f.debug_struct("RemoteJoinHandle");
+        if let Some(index) = state.of_loop {
+            names.field("loop", &index);
+        }
+        names
+            .field("spawned_at", &format_args!("{}", state.site))
+            .field("finished", &(state.output.is_some() || state.is_taken))
             .finish()
     }
 }

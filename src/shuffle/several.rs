@@ -54,6 +54,7 @@ impl Several {
             let mut builder = builder(explore, Box::new(usual));
             builder.simulation.group = Some((group.clone(), index as u32));
             builder.options.clock_start = Some(start);
+            builder.options.index = (loops > 1).then_some(index as u32);
             let event_loop = build(builder);
             let shared = &event_loop.core.executor.shared;
             shared.foreign_senders.note_siblings();

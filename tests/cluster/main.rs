@@ -2,6 +2,8 @@
 
 #[path = "../util"]
 mod util {
+    pub(crate) mod child;
+    pub(crate) mod json;
     pub(crate) mod panics;
 }
 
@@ -9,6 +11,7 @@ mod attribute;
 mod channel;
 mod life;
 mod listen;
+mod names;
 mod order;
 mod sharded;
 mod shutdown;

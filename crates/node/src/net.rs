@@ -21,6 +21,7 @@ mod address;
 mod block_list;
 #[macro_use]
 mod connection;
+mod listen_on;
 mod options;
 mod server;
 mod slot;
@@ -36,6 +37,7 @@ pub use self::address::Address;
 pub use self::block_list::BlockList;
 #[cfg(feature = "tls")]
 pub(crate) use self::connection::{Accept, Connection, Listener};
+pub use self::listen_on::ListenOn;
 #[cfg(unix)]
 pub(crate) use self::local::socket_of;
 pub use self::options::{ConnectOptions, ListenOptions, LookedUp, Lookup};

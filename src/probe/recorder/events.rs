@@ -7,6 +7,7 @@ use crate::numbered::NumberedSet;
 use crate::phase_order::Phase;
 use crate::probe::blame::{self, SlowPeriod};
 use crate::probe::observer::{Activity, Body, BusyPeriod, Observer, Waited, Wake, Wants};
+use crate::probe::of_loop::OfLoop;
 use crate::probe::origin::Origin;
 use crate::probe::record::{Record, What};
 use crate::probe::ring::Ring;
@@ -228,7 +229,7 @@ impl Recorder {
         }
     }
 
-    fn push(&self, record: Record) {
+    pub(in crate::probe) fn push(&self, record: Record) {
         if let Some(ring) = self.state.ring.get() {
             if !ring.push(record) {
                 self.sweep_names();
@@ -284,7 +285,8 @@ impl Recorder {
         let period = self.describe(span, overdue, usage);
         let prints_each = self.state.prints_each.get();
         if prints_each {
-            stderr::print(format_args!("phaseloop: {period}"));
+            let of_loop = OfLoop(self.state.index.get());
+            stderr::print(format_args!("phaseloop: {of_loop}{period}"));
         }
         // Taken out, since the listener may use the recorder.
         let listener = self.state.on_slow.borrow_mut().take();
@@ -316,7 +318,8 @@ impl Recorder {
         let last = self.state.last_line.get();
         if last.is_none_or(|last| now.saturating_sub(last) >= BETWEEN_LINES) {
             self.state.last_line.set(Some(now));
-            stderr::print(format_args!("phaseloop: {period}"));
+            let of_loop = OfLoop(self.state.index.get());
+            stderr::print(format_args!("phaseloop: {of_loop}{period}"));
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::clock::Clock;
 use crate::probe::observer::{Body, Observer, Wants};
 use crate::probe::origin::Origin;
 use crate::probe::record::Record;
+#[cfg(feature = "cluster")]
+use crate::probe::record::What;
 use crate::probe::switch::Probe;
 use crate::task_info::Id;
 
@@ -40,6 +42,18 @@ impl Probe {
             self.recorders.alone.set(is_alone.then_some(recorder));
         }
         drop(before);
+    }
+
+    /// Records that a message between loops was sent or received.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn message(&self, is_sent: bool, number: u32, now: u64) {
+        if let Some(recorder) = self.recorder() {
+            let what = if is_sent { What::Sent } else { What::Received };
+            recorder.push(Record {
+                id: number,
+                ..Record::new(what, now, now)
+            });
+        }
     }
 
     /// Returns the recorder, if there is one.

@@ -31,6 +31,7 @@ pub(crate) struct Marks {
     reported_what: Mutex<String>,
     thread: Thread,
     thread_name: Option<String>,
+    index: Option<u32>,
     has_stack: bool,
     reporter: Reporter,
     /// Returns whether a signal asks for a report, and the loop has not answered.
@@ -61,7 +62,11 @@ pub(super) fn now() -> u64 {
 /// The loop's side.
 impl Marker {
     /// Begins to watch the loop of this thread.
-    pub(crate) fn new(watchdog: Watchdog, report: Option<fn() -> String>) -> Self {
+    pub(crate) fn new(
+        watchdog: Watchdog,
+        report: Option<fn() -> String>,
+        index: Option<u32>,
+    ) -> Self {
         let name = std::thread::current().name().map(str::to_owned);
         let marks = Arc::new(Marks {
             since: AtomicU64::new(0),
@@ -71,6 +76,7 @@ impl Marker {
             reported_what: Mutex::default(),
             thread: Thread::this(),
             thread_name: name.filter(|name| name != "main"),
+            index,
             has_stack: watchdog.stack,
             reporter: Reporter::new(watchdog.then),
             is_asked: OnceLock::new(),
@@ -187,6 +193,7 @@ impl Marks {
             took: Duration::from_nanos(now().saturating_sub(since)),
             what,
             thread: self.thread_name.clone(),
+            index: self.index,
             stack: Vec::new(),
             no_stack: None,
             is_over: false,

@@ -199,7 +199,7 @@ mod tests {
     /// The marks of a loop, which the test changes by hand, and what the watchdog knows of them.
     /// The limit in the list of the process is never reached.
     fn watched() -> (Marker, Watched) {
-        let marker = Marker::new(Watchdog::new(Duration::from_secs(86_400)), None);
+        let marker = Marker::new(Watchdog::new(Duration::from_secs(86_400)), None, None);
         let watched = Watched::new(marker.marks.clone(), LIMIT);
         (marker, watched)
     }

@@ -13,6 +13,7 @@ pub(super) fn named_waits(core: &Core) -> Vec<(Waiting, Source)> {
     let left_out = extension.map(|extension| extension.own_wakers());
     let left_out = left_out.unwrap_or_default();
     let named = core.executor.named_waits().all().into_iter();
+    let named = named.chain(core.executor.shared_waits());
     let named = named.filter(|(_, waker)| left_out.binary_search(waker).is_err());
     named
         .map(|(wait, waker)| (Waiting::named(&wait, waker), wait.source))
@@ -25,7 +26,7 @@ impl Waits {
         let (waiting, source) = &self.named[place];
         let wakers = waiting.wakers.clone();
         let (is_reported, ids) = match source {
-            Source::Unknown => (true, Vec::new()),
+            Source::Unknown | Source::Elsewhere(..) => (true, Vec::new()),
             Source::Task(id) => (place_of(&self.tasks, *id).is_none(), vec![*id]),
             Source::Combined(combined) => (true, combined.tasks.clone()),
         };
@@ -44,6 +45,7 @@ impl Waiting {
     fn named(wait: &NamedWait, waker: *const ()) -> Self {
         let which = match &wait.source {
             Source::Combined(combined) => format!("of {}", combined.how),
+            Source::Elsewhere(which, _) => which.clone(),
             _ => match wait.name {
                 Some(name) => format!("{name:?}"),
                 None => wait.which.to_owned(),
@@ -52,7 +54,10 @@ impl Waiting {
         Self {
             label: Label::new(wait.what, which),
             site: wait.site,
-            state: String::new(),
+            state: match &wait.source {
+                Source::Elsewhere(_, state) => state.clone(),
+                _ => String::new(),
+            },
             due: None,
             keeps_alive: false,
             wakers: vec![waker],

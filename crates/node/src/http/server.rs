@@ -34,7 +34,7 @@ use super::response::ServerResponse;
 use crate::delay::Delay;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, Listening, WeakEmitter};
-use crate::net::{self, Address, CONNECTION, LISTENING, SocketOptions};
+use crate::net::{self, CONNECTION, LISTENING, ListenOn, SocketOptions};
 use crate::promise::{Handled, try_call};
 use crate::site::Site;
 use crate::timers::{Timeout, set_interval_at};
@@ -244,9 +244,9 @@ impl Server {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub fn listen(&self, address: impl Into<Address>) {
+    pub fn listen(&self, on: impl Into<ListenOn>) {
         self.state.site.set(Some(Location::caller()));
-        self.net.listen(address);
+        self.net.listen(on);
     }
 
     /// Starts to listen, and calls `callback` when the server listens; see
@@ -256,9 +256,9 @@ impl Server {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub fn listen_with(&self, address: impl Into<Address>, callback: impl FnOnce() + 'static) {
+    pub fn listen_with(&self, on: impl Into<ListenOn>, callback: impl FnOnce() + 'static) {
         self.state.site.set(Some(Location::caller()));
-        self.net.listen_with(address, callback);
+        self.net.listen_with(on, callback);
     }
 
     /// Starts to listen, and calls `callback` with the server when it listens; see
@@ -268,10 +268,10 @@ impl Server {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub fn listen_this(&self, address: impl Into<Address>, callback: impl FnOnce(&Self) + 'static) {
+    pub fn listen_this(&self, on: impl Into<ListenOn>, callback: impl FnOnce(&Self) + 'static) {
         self.once_this(LISTENING, move |server, ()| callback(server));
         self.state.site.set(Some(Location::caller()));
-        self.net.listen(address);
+        self.net.listen(on);
     }
 
     /// Stops accepting, and destroys the idle connections. The others stay until their peers close

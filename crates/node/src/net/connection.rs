@@ -191,6 +191,28 @@ impl Listener for TcpListener {
     }
 }
 
+/// The part of one loop. The cluster keeps its loops alive, and the acceptor rests after errors.
+#[cfg(feature = "cluster")]
+impl Listener for phaseloop::cluster::Listener {
+    fn accept(&self, _: Site) -> Accept<'_> {
+        Box::pin(async move {
+            let (stream, _) = Self::accept(self).await?;
+            let connection: Box<dyn Connection> = Box::new(stream);
+            Ok(connection)
+        })
+    }
+
+    fn is_resting(&self) -> bool {
+        false
+    }
+
+    fn set_referenced(&self, _: bool) {}
+
+    fn address(&self) -> Option<SocketAddr> {
+        Some(self.local_addr())
+    }
+}
+
 pub(super) fn set_referenced(handle: &impl Handle, is_referenced: bool) {
     if is_referenced {
         handle.ref_();

@@ -14,6 +14,7 @@ pub use self::limits::{DROP, Dropped};
 use super::address::Address;
 use super::block_list::BlockList;
 use super::connection::{Connection, Listener};
+use super::listen_on::{ListenOn, Target};
 use super::local;
 use super::options::ListenOptions;
 use super::socket::{Owner, Socket, SocketOptions};
@@ -159,12 +160,13 @@ impl Server {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub fn listen(&self, address: impl Into<Address>) {
-        self.listen_at(
-            &address.into(),
-            ListenOptions::default(),
-            Location::caller(),
-        );
+    pub fn listen(&self, on: impl Into<ListenOn>) {
+        let site = Location::caller();
+        match on.into().target {
+            Target::Address(address) => self.listen_at(&address, ListenOptions::default(), site),
+            #[cfg(feature = "cluster")]
+            Target::Loop(listener) => self.listen_on(Ok(Box::new(listener)), site),
+        }
     }
 
     /// Starts to listen with options; see [`listen`](Self::listen). JavaScript: `server.listen({
@@ -297,9 +299,9 @@ impl Server {
     ///
     /// When no loop runs on this thread.
     #[track_caller]
-    pub fn listen_with(&self, address: impl Into<Address>, callback: impl FnOnce() + 'static) {
+    pub fn listen_with(&self, on: impl Into<ListenOn>, callback: impl FnOnce() + 'static) {
         self.once(LISTENING, move |()| callback());
-        self.listen(address);
+        self.listen(on);
     }
 
     /// Starts to listen, and calls `callback` with the server when it listens; see
@@ -325,9 +327,9 @@ impl Server {
     /// }
     /// ```
     #[track_caller]
-    pub fn listen_this(&self, address: impl Into<Address>, callback: impl FnOnce(&Self) + 'static) {
+    pub fn listen_this(&self, on: impl Into<ListenOn>, callback: impl FnOnce(&Self) + 'static) {
         self.once_this(LISTENING, move |server, ()| callback(server));
-        self.listen(address);
+        self.listen(on);
     }
 
     fn start(&self, listener: Box<dyn Listener>, site: Site) {

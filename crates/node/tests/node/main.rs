@@ -42,6 +42,7 @@ fn completed<T>(exit: phaseloop_node::Exit<T>) {
     assert!(exit.into_output().is_some(), "the main future is pending");
 }
 
+mod cluster;
 mod contexts;
 mod deep;
 mod events;

@@ -15,6 +15,7 @@ mod axum_load;
 #[path = "../../../sim/both.rs"]
 mod both;
 mod bridges;
+mod cluster;
 mod connector;
 mod future_sizes;
 mod json;
