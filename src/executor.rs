@@ -49,11 +49,11 @@ use self::main_future::MainInfo;
 use self::notes::WaitNotes;
 use self::registry::{Registry, TaskState};
 use self::self_wakes::SelfWakes;
-use self::shared::{Runnable, Shared};
+use self::shared::{Local, Runnable, Shared};
 use crate::clock::Clock;
 use crate::probe::{Mode, Probe, Sinks};
 use crate::raw::call::Call;
-use crate::raw::scoped::ScopedCall;
+use crate::raw::task::WakerKinds;
 use crate::task_info::{Id, Info};
 
 /// Not a slot of the registry: there are never so many tasks.
@@ -67,9 +67,11 @@ pub(crate) struct Executor {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lanes: Lanes<Runnable>,
     tasks: Rc<Registry>,
-    main_future: ScopedCall,
-    /// The site and the waker of the main future, while there is one.
-    main_info: Cell<Option<MainInfo>>,
+    wakers: WakerKinds<Local>,
+    /// The main future, while there is one.
+    main_info: RefCell<Option<MainInfo>>,
+    /// The main future before its first poll.
+    main_start: Cell<Option<Runnable>>,
     /// The slot of the task that is being polled, or [`NO_TASK`] or [`MAIN_FUTURE`].
     polled: Cell<u32>,
     /// The values of [`polled`](Self::polled) further up the stack, while tasks are polled inside
@@ -82,7 +84,7 @@ pub(crate) struct Executor {
     lane_budget: u64,
     /// The number of drains that used their budget up.
     budget_hits: Cell<u64>,
-    /// The number of polls of tasks.
+    /// The number of polls, of tasks and of the main future.
     polls: Cell<u64>,
     /// The number of polls of the main future.
     main_polls: Cell<u64>,
@@ -144,8 +146,9 @@ impl Executor {
             shared,
             lanes: Lanes::new(),
             tasks,
-            main_future: ScopedCall::new(),
-            main_info: Cell::new(None),
+            wakers: WakerKinds::new(),
+            main_info: RefCell::default(),
+            main_start: Cell::new(None),
             polled: Cell::new(NO_TASK),
             spawners: RefCell::default(),
             self_wakes: SelfWakes::new(),
@@ -346,7 +349,7 @@ impl Executor {
 
     /// Returns the number of polls of tasks.
     pub(crate) fn polls(&self) -> u64 {
-        self.polls.get()
+        self.polls.get() - self.main_polls.get()
     }
 
     /// Returns the number of tasks that were spawned.
@@ -356,8 +359,7 @@ impl Executor {
 
     /// Returns the number of ticks and microtask closures that were taken out of the lanes.
     pub(crate) fn closures(&self) -> u64 {
-        // The main future is polled through a microtask closure.
-        self.lanes.calls_taken() - self.main_polls.get()
+        self.lanes.calls_taken()
     }
 
     /// Returns how often a drain has used up its budget.
@@ -404,11 +406,20 @@ impl Executor {
         self.tasks.id(self.polled.get())
     }
 
-    /// Returns whether a waker is that of the task that is being polled.
+    /// Returns whether a waker is that of the task, or main future, that is being polled.
     #[inline]
     pub(crate) fn is_waker_of_polled(&self, waker: &Waker) -> bool {
-        let task = self.tasks.entries.get(self.polled.get() as usize);
+        let polled = self.polled.get();
+        if polled == MAIN_FUTURE {
+            return self.is_waker_of_main(waker);
+        }
+        let task = self.tasks.entries.get(polled as usize);
         task.is_some_and(|task| task.waker_data() == waker.data())
+    }
+
+    /// Returns whether a runnable is that of a main future, which is no task.
+    pub(crate) fn is_main_future(runnable: &Runnable) -> bool {
+        runnable.slot() == MAIN_FUTURE
     }
 
     /// Returns whether a task or the main future is being polled.

@@ -10,7 +10,6 @@
 //! | [`nesting`] | long chains of values and of calls that take a bounded part of the stack |
 //! | [`ring`] | a queue for one thread, used through shared references |
 //! | [`scope`] | futures that borrow from the scope that polls and drops them |
-//! | [`scoped`] | a slot through which a borrowed closure is called from a deeper frame |
 //! | [`slots`] | a table that is used through shared references, without a `RefCell` |
 //! | `stack` | the stack of the calling thread, and the names of functions |
 //! | `stack_poll` | polls that find out where a future waits |
@@ -28,7 +27,6 @@ pub(crate) mod handover;
 pub(crate) mod nesting;
 pub(crate) mod ring;
 pub(crate) mod scope;
-pub(crate) mod scoped;
 pub(crate) mod slots;
 #[cfg(feature = "stacks")]
 pub(crate) mod stack;

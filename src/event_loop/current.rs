@@ -420,21 +420,3 @@ pub(crate) fn schedule_call(shared: &Arc<Shared>, call: impl FnOnce() + Send + '
         None => drop(shared.push(Message::Call(Box::new(call)))),
     });
 }
-
-/// Queues a poll of the main future of a loop.
-pub(crate) fn push_main_future(core: &Core) {
-    let poll_main = || with(|core| core.map_or((), |core| core.executor.poll_main_future()));
-    core.executor.lanes.push_call(Call::new(poll_main));
-}
-
-/// Schedules the main future.
-pub(crate) fn schedule_main_future(shared: &Arc<Shared>) {
-    with_loop_of(shared, |core| match core {
-        Some(core) if core.executor.polls_main_future() && !core.executor.take_self_wake() => {
-            core.postpone_main_future();
-        }
-        Some(core) => push_main_future(core),
-        // A dropped loop polls no future.
-        None => drop(shared.push(Message::WakeMainFuture)),
-    });
-}

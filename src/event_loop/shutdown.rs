@@ -7,6 +7,7 @@ use std::sync::Once;
 use super::EventLoop;
 use super::core::Core;
 use super::current;
+use crate::executor::Executor;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::frame::{self, Restored};
@@ -174,7 +175,9 @@ impl Core {
 }
 
 /// Drops tasks in the order of their slots. Each has a slot of its own, so no sort is needed.
-fn drop_by_slot(tasks: Vec<Runnable>) {
+fn drop_by_slot(mut tasks: Vec<Runnable>) {
+    // A run that was interrupted leaves its main future behind, which owns nothing.
+    tasks.retain(|task| !Executor::is_main_future(task));
     let mut by_slot: Vec<Option<Runnable>> = Vec::new();
     for task in tasks {
         let slot = task.slot() as usize;

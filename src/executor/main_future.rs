@@ -1,63 +1,84 @@
-//! The main future of `block_on` and `run`. It is polled as a microtask but is not a task: it stays
-//! on the stack of its caller, from which it may borrow.
+//! The main future of `block_on` and `run`. It is polled as a task is, but is not among the tasks:
+//! it stays on the stack of its caller, from which it may borrow.
 
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
-use super::{Executor, MAIN_FUTURE, budget};
+use super::shared::{Entry, Local, Runnable};
+use super::{Executor, MAIN_FUTURE, NO_TASK};
 use crate::probe::{Body, Origin};
+use crate::raw::task;
 use crate::site::Site;
+use crate::task_info::Id;
 
-/// The site and the waker of the main future.
-#[derive(Clone, Copy)]
+/// The main future while it is pending.
+#[derive(Clone)]
 pub(crate) struct MainInfo {
     /// The line that called `block_on` or `run`.
     pub(crate) site: Site,
-    /// The data pointer of its wakers.
-    pub(crate) waker: *const (),
+    task: Entry,
+}
+
+impl MainInfo {
+    /// Returns the data pointer of its wakers.
+    pub(crate) fn waker(&self) -> *const () {
+        self.task.waker_data()
+    }
 }
 
 impl Executor {
-    /// Makes `poll` the poll of the main future while `body` runs.
+    /// Makes `poll` the poll of the main future while `body` runs. `body` begins it.
     pub(crate) fn with_main_future<R>(
         &self,
         site: Site,
-        waker: &Waker,
-        poll: &mut dyn FnMut(),
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>,
         body: impl FnOnce() -> R,
     ) -> R {
-        let waker = waker.data();
+        let local = Local {
+            shared: self.shared.clone(),
+            id: Id::NONE,
+            site,
+        };
         let _context = self.begin_main_context();
-        let _known = Known {
-            executor: self,
-            before: self.main_info.replace(Some(MainInfo { site, waker })),
+        let mut poll = |cx: &mut Context<'_>| {
+            self.main_polls.set(self.main_polls.get() + 1);
+            // Else the drain resets it.
+            let unwound = Unwound(self);
+            let polled = poll(cx);
+            std::mem::forget(unwound);
+            polled
         };
-        self.main_future.with(poll, body)
-    }
-
-    /// Polls the main future, if there is one, as a microtask.
-    pub(crate) fn poll_main_future(&self) {
-        self.main_polls.set(self.main_polls.get() + 1);
-        self.poll_main_now();
-    }
-
-    /// Polls the main future, if there is one, outside of the lanes.
-    pub(crate) fn poll_main_now(&self) {
-        self.main_future.call();
-    }
-
-    /// Calls `poll` with the main future marked as being polled, and with a budget of its own.
-    pub(crate) fn polling_main_future<R>(&self, poll: impl FnOnce() -> R) -> R {
-        let _polled = Polled {
-            executor: self,
-            before: self.polled.replace(MAIN_FUTURE),
-        };
-        budget::begin_poll();
-        self.guarded(|| {
-            let site = self.main_info.get().map(|main| main.site);
-            self.watching(Body::MainFuture, Origin::at(site), || {
-                self.in_main_context(poll)
-            })
+        task::with_scoped(local, MAIN_FUTURE, &mut poll, |runnable, task| {
+            self.main_start.set(Some(runnable));
+            let main = Some(MainInfo { site, task });
+            let _known = Known {
+                executor: self,
+                before: self.main_info.replace(main),
+            };
+            body()
         })
+    }
+
+    /// Queues the first poll of the main future.
+    pub(crate) fn queue_main_future(&self) {
+        if let Some(runnable) = self.main_start.take() {
+            self.lanes.push_task(runnable);
+        }
+    }
+
+    /// Makes the first poll of the main future, outside of the lanes.
+    pub(crate) fn begin_main_future(&self) {
+        if let Some(runnable) = self.main_start.take() {
+            self.run_task(runnable);
+            self.polled.set(NO_TASK);
+        }
+    }
+
+    /// Polls the main future, while something watches the loop.
+    pub(super) fn run_main_reported(&self, runnable: Runnable) {
+        let origin = Origin::at(Some(runnable.local().site));
+        self.watching(Body::MainFuture, origin, || {
+            self.in_main_context(|| self.run_or_drop_plainly(runnable));
+        });
     }
 
     /// Returns whether the main future is being polled, here or further up the stack.
@@ -67,12 +88,28 @@ impl Executor {
 
     /// Forgets the main future, which has completed.
     pub(crate) fn end_main_future(&self) {
-        self.main_info.set(None);
+        self.main_info.replace(None);
     }
 
-    /// Returns the site and the waker of the main future, while it is pending.
+    /// Returns the main future, while it is pending.
     pub(crate) fn main_info(&self) -> Option<MainInfo> {
-        self.main_info.get()
+        self.main_info.borrow().clone()
+    }
+
+    /// Returns whether a waker is that of the main future.
+    #[inline]
+    pub(crate) fn is_waker_of_main(&self, waker: &Waker) -> bool {
+        let main = self.main_info.borrow();
+        main.as_ref()
+            .is_some_and(|main| main.waker() == waker.data())
+    }
+
+    /// Schedules the main future, if it waits. It runs no user code.
+    #[cfg(feature = "stacks")]
+    pub(super) fn wake_main(&self) {
+        if let Some(main) = self.main_info() {
+            main.task.wake();
+        }
     }
 }
 
@@ -84,18 +121,17 @@ struct Known<'a> {
 
 impl Drop for Known<'_> {
     fn drop(&mut self) {
-        self.executor.main_info.set(self.before);
+        self.executor.main_info.replace(self.before.take());
+        // The caller may have panicked before the first poll.
+        drop(self.executor.main_start.take());
     }
 }
 
-/// Marks the main future as being polled; the drop restores the previous mark.
-struct Polled<'a> {
-    executor: &'a Executor,
-    before: u32,
-}
+/// A panic of the main future, which leaves the drain; the drop forgets what was polled.
+struct Unwound<'a>(&'a Executor);
 
-impl Drop for Polled<'_> {
+impl Drop for Unwound<'_> {
     fn drop(&mut self) {
-        self.executor.polled.set(self.before);
+        self.0.polled.set(NO_TASK);
     }
 }

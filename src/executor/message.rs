@@ -7,10 +7,8 @@ use crate::pool::Job;
 
 /// A message of another thread.
 pub(crate) enum Message {
-    /// Polls a woken task.
+    /// Polls a woken task, or the main future.
     Wake(Runnable),
-    /// Polls the main future.
-    WakeMainFuture,
     /// Calls a closure on the owner thread.
     Call(Box<dyn FnOnce() + Send>),
     /// Delivers the completion of a job.

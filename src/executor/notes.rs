@@ -85,7 +85,7 @@ impl Executor {
                 None => return false,
             }
         };
-        if self.main_info().is_some_and(|main| main.waker == data) {
+        if self.is_waker_of_main(waker) {
             return false;
         }
         let mut foreign = self.notes.foreign.borrow_mut();

@@ -28,7 +28,6 @@ pub(super) struct SelfWakes {
     left: Cell<i64>,
     /// Created with the first one, since most loops have none.
     late: OnceCell<Ring<Runnable>>,
-    is_main_late: Cell<bool>,
 }
 
 impl SelfWakes {
@@ -37,7 +36,6 @@ impl SelfWakes {
             per_drain: Cell::new(SELF_WAKES_PER_DRAIN),
             left: Cell::new(SELF_WAKES_PER_DRAIN),
             late: OnceCell::new(),
-            is_main_late: Cell::new(false),
         }
     }
 
@@ -63,7 +61,7 @@ impl SelfWakes {
     }
 
     pub(super) fn has_late(&self) -> bool {
-        self.is_main_late.get() || self.late.get().is_some_and(|late| late.rest() != 0)
+        self.late.get().is_some_and(|late| late.rest() != 0)
     }
 }
 
@@ -103,18 +101,9 @@ impl Executor {
         is_first
     }
 
-    /// Keeps the wake of the main future until [`wake_late`](Self::wake_late). Returns whether it
-    /// is the first one.
-    pub(crate) fn keep_main_late(&self) -> bool {
-        let is_first = !self.self_wakes.has_late();
-        self.self_wakes.is_main_late.set(true);
-        is_first
-    }
-
-    /// Queues the late tasks as microtasks, in their order. Returns whether the main future is
-    /// late, too. It runs no user code.
+    /// Queues the late tasks as microtasks, in their order. It runs no user code.
     #[inline]
-    pub(crate) fn wake_late(&self) -> bool {
+    pub(crate) fn wake_late(&self) {
         if let Some(late) = self.self_wakes.late.get() {
             while let Some(runnable) = late.pop() {
                 if let Err(runnable) = self.try_push_task(runnable) {
@@ -123,7 +112,6 @@ impl Executor {
             }
             late.shrink(LARGE);
         }
-        self.self_wakes.is_main_late.take()
     }
 
     /// Calls `f` with each woken task, in the order of the lane; the late ones follow. `f` runs no

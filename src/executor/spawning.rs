@@ -81,7 +81,7 @@ impl Executor {
                 id,
                 site,
             };
-            let (runnable, entry, output) = task::spawn_local(local, slot, future);
+            let (runnable, entry, output) = task::spawn_local(local, slot, future, &self.wakers);
             (entry, (runnable, output))
         });
         begin(runnable);
@@ -102,11 +102,28 @@ impl Executor {
 
     /// Calls `poll`, which polls a task, inside of what is being polled.
     pub(super) fn run_inside(&self, poll: impl FnOnce()) {
-        let (spawner, left) = (self.polled.get(), budget::left());
-        self.spawners.borrow_mut().push(spawner);
+        let inside = Inside {
+            executor: self,
+            spawner: self.polled.get(),
+            left: budget::left(),
+        };
+        self.spawners.borrow_mut().push(inside.spawner);
         self.self_wakes.apart(poll);
-        self.spawners.borrow_mut().pop();
-        self.polled.set(spawner);
-        budget::restore(left);
+    }
+}
+
+/// A poll inside of another one; the drop ends it, also after a panic of the main future.
+struct Inside<'a> {
+    executor: &'a Executor,
+    spawner: u32,
+    /// The budget of the spawner.
+    left: i32,
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.executor.spawners.borrow_mut().pop();
+        self.executor.polled.set(self.spawner);
+        budget::restore(self.left);
     }
 }

@@ -1,12 +1,22 @@
 //! Polls of tasks that nothing has woken, to find out where they wait; see `raw/stack_poll.rs`.
 
-use super::Executor;
 use super::shared::Runnable;
+use super::{Executor, MAIN_FUTURE};
 use crate::probe::Mode;
 use crate::raw::stack_poll::{self, WaitPoint};
 use crate::task_info::Id;
 
 impl Executor {
+    /// Polls the main future, if it waits, as [`places_of`](Self::places_of) does a task.
+    pub(crate) fn places_of_main(&self) -> Vec<Place> {
+        self.places_of(MAIN_FUTURE, Id::NONE)
+    }
+
+    /// Polls the main future, if it waits, as [`poll_untagged`](Self::poll_untagged) does a task.
+    pub(crate) fn poll_main_untagged(&self) {
+        self.poll_untagged(MAIN_FUTURE, Id::NONE);
+    }
+
     /// Polls a task that waits, inside the caller, and returns its places. They have tags until
     /// [`poll_untagged`](Self::poll_untagged) is called.
     pub(crate) fn places_of(&self, slot: u32, id: Id) -> Vec<WaitPoint> {
@@ -15,7 +25,7 @@ impl Executor {
         };
         let found = stack_poll::places(|| self.run_unwoken(runnable));
         if found.is_held_back {
-            self.tasks.wake(slot, id);
+            self.wake(slot, id);
         }
         found.places
     }
@@ -27,7 +37,7 @@ impl Executor {
         };
         let found = stack_poll::without_attempts(|| self.run_unwoken(runnable));
         if found.is_held_back {
-            self.tasks.wake(slot, id);
+            self.wake(slot, id);
         }
     }
 
@@ -37,14 +47,30 @@ impl Executor {
             return None;
         }
         self.probe.set(Mode::KEPT, true);
-        self.tasks.wake(slot, id);
+        self.wake(slot, id);
         self.probe.set(Mode::KEPT, false);
         self.kept.take()
+    }
+
+    /// Schedules a task or the main future, if it waits. It runs no user code.
+    fn wake(&self, slot: u32, id: Id) {
+        if slot == MAIN_FUTURE {
+            self.wake_main();
+        } else {
+            self.tasks.wake(slot, id);
+        }
     }
 
     /// Polls a task inside the caller, in the context of the task.
     fn run_unwoken(&self, runnable: Runnable) {
         let (slot, id) = (runnable.slot(), runnable.local().id);
+        if slot == MAIN_FUTURE {
+            return self.run_inside(|| {
+                self.polled.set(slot);
+                super::budget::begin_poll();
+                self.run_task_guarded(runnable);
+            });
+        }
         let context = self.tasks.take_context(slot);
         let frame = context.as_ref().map(|context| context.frame.clone());
         let before = frame.unwrap_or_default().enter();

@@ -2,8 +2,8 @@
 //! `probe/switch.rs`.
 // Marks: `cold`: a loop that nothing watches never calls it.
 
-use super::Executor;
 use super::shared::Runnable;
+use super::{Executor, MAIN_FUTURE};
 use crate::frame;
 use crate::probe::{Body, Mode, Origin, Wants};
 use crate::raw::call::Call;
@@ -51,8 +51,10 @@ impl Executor {
         if let Err(runnable) = self.lanes.try_push_task(runnable) {
             self.lanes.push_task(runnable);
         }
-        let task = || self.tasks.info(slot);
-        self.probe.woken(id, &task, &|| self.polled_task());
+        if slot != MAIN_FUTURE {
+            let task = || self.tasks.info(slot);
+            self.probe.woken(id, &task, &|| self.polled_task());
+        }
     }
 
     /// Polls a task, or drops it if it was aborted.
@@ -67,7 +69,9 @@ impl Executor {
 
     /// Polls a task and notifies the observers, or drops it if it was aborted.
     pub(super) fn run_task_reported(&self, runnable: Runnable) {
-        if self.uses_contexts() {
+        if runnable.slot() == MAIN_FUTURE {
+            self.run_main_reported(runnable);
+        } else if self.uses_contexts() {
             self.run_task_in_context(runnable);
         } else {
             self.run_or_drop(runnable);

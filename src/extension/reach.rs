@@ -187,7 +187,7 @@ impl Loop {
         self.0.contain(code)
     }
 
-    /// Makes `future` the main future while `run` runs the loop. `run` queues its first poll.
+    /// Makes `future` the main future while `run` runs the loop. `run` begins it.
     ///
     /// # Panics
     ///
@@ -212,9 +212,9 @@ impl Loop {
         current::refuse_inside_a_run();
     }
 
-    /// Polls the main future.
-    pub fn poll_main_future(&self) {
-        self.0.executor.poll_main_now();
+    /// Makes the first poll of the main future.
+    pub fn begin_main_future(&self) {
+        self.0.executor.begin_main_future();
     }
 
     /// Calls `body` as a run of the loop.

@@ -80,7 +80,7 @@ fn in_mode(mode: Mode, poll: impl FnOnce()) -> Found {
 
 /// Returns whether the poll that begins was asked for by a report.
 #[inline]
-pub(crate) fn is_asked() -> bool {
+fn is_asked() -> bool {
     MODE.get() != Mode::Usual
 }
 

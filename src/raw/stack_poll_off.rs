@@ -2,12 +2,6 @@
 
 use std::task::Context;
 
-/// Returns `false`.
-#[inline]
-pub(crate) fn is_asked() -> bool {
-    false
-}
-
 /// Calls `poll`.
 #[inline]
 pub(crate) fn poll_with<R>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> R) -> R {

@@ -32,9 +32,11 @@
 )]
 
 mod entry;
+mod main_task;
 mod output;
 mod state;
 mod task_ref;
+mod wakers;
 
 use std::any::Any;
 use std::cell::Cell;
@@ -47,9 +49,11 @@ use std::task::{Context, Poll, RawWakerVTable, Waker};
 use async_task::{ScheduleInfo, WithInfo};
 
 pub(crate) use self::entry::Entry;
+pub(crate) use self::main_task::with_scoped;
 pub(crate) use self::output::Output;
 use self::state::{State, StateCell};
 pub(crate) use self::task_ref::TaskRef;
+pub(crate) use self::wakers::WakerKinds;
 #[cfg(feature = "stacks")]
 use super::stack_poll;
 use super::unwind::ignore_panic;
@@ -112,6 +116,21 @@ unsafe impl<L: Send + Sync> Send for Meta<L> {}
 unsafe impl<L: Send + Sync> Sync for Meta<L> {}
 
 impl<L: Local> Meta<L> {
+    fn new(local: L, slot: u32) -> Self {
+        Self {
+            local,
+            awaiter: Cell::new(None),
+            waker_vtable: Cell::new(Waker::noop().vtable()),
+            slot,
+            bytes_before: Cell::new(0),
+            state: StateCell::new(),
+            is_detached: Cell::new(false),
+            is_aborted: Cell::new(false),
+            #[cfg(debug_assertions)]
+            owner: std::thread::current().id(),
+        }
+    }
+
     /// Reports a panic. A panic of the report itself is ignored.
     fn report(&self, payload: Payload) {
         ignore_panic(|| self.local.unhandled(self.slot, payload));
@@ -155,24 +174,14 @@ pub(crate) fn spawn_local<F, L>(
     local: L,
     slot: u32,
     future: F,
+    wakers: &WakerKinds<L>,
 ) -> (Runnable<L>, Entry<L>, Output<F::Output, L>)
 where
     F: Future + 'static,
     F::Output: 'static,
     L: Local,
 {
-    let meta = Meta {
-        local,
-        awaiter: Cell::new(None),
-        waker_vtable: Cell::new(Waker::noop().vtable()),
-        slot,
-        bytes_before: Cell::new(0),
-        state: StateCell::new(),
-        is_detached: Cell::new(false),
-        is_aborted: Cell::new(false),
-        #[cfg(debug_assertions)]
-        owner: std::thread::current().id(),
-    };
+    let meta = Meta::new(local, slot);
     let wrap = |meta| Tracked {
         future: ManuallyDrop::new(future),
         meta,
@@ -190,7 +199,12 @@ where
     // outlives it. The schedule function captures nothing. Wakers may be used on any thread, since
     // the metadata is `Send` and `Sync`.
     let (runnable, task) = unsafe { builder.spawn_unchecked(wrap, WithInfo(schedule)) };
-    let entry = Entry::new(&runnable);
+    let raw = runnable.into_raw();
+    // For the wakers of the entry.
+    raw.as_ptr().expose_provenance();
+    // SAFETY: the pointer is that of `into_raw`, and is used once.
+    let runnable = unsafe { async_task::Runnable::<Meta<L>>::from_raw(raw) };
+    let entry = Entry::new(&runnable, wakers.get::<F>(&runnable));
     (Runnable(runnable), entry, Output::new(task))
 }
 

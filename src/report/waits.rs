@@ -213,7 +213,7 @@ fn waiting_job(core: &Core, job: &JobInfo, tasks: &[TaskState]) -> Waiting {
         keeps_alive: true,
         wakers: Vec::from_iter(match &job.asked_by {
             Asker::Task(id) | Asker::Handle { id, .. } => of_task(*id),
-            Asker::MainFuture => core.executor.main_info().map(|main| main.waker),
+            Asker::MainFuture => core.executor.main_info().map(|main| main.waker()),
             Asker::Callback => None,
         }),
         ..Waiting::new(Keeper::Work, purpose.site)
@@ -248,7 +248,7 @@ fn owners(
     let own = tasks.iter().enumerate();
     let own = own.map(|(place, task)| (task.waker, (Who::Task(place), false)));
     let main = core.executor.main_info();
-    let main = main.map(|main| (main.waker, (Who::Main, false)));
+    let main = main.map(|main| (main.waker(), (Who::Main, false)));
     let owners = foreign.chain(own).chain(main).chain(known);
     owners.map(|(waker, who)| (waker.addr(), who)).collect()
 }

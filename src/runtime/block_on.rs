@@ -1,40 +1,19 @@
 //! The main future: `block_on` and `run`.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 
 use crate::error::Error;
 use crate::event_loop::core::Core;
 use crate::event_loop::{EventLoop, RunMode, current};
-use crate::executor::shared::Shared;
 use crate::keeper::Keeper;
 use crate::raw::stack_poll;
 use crate::report;
 use crate::site::Site;
-
-/// Wakes the main future.
-struct MainWaker {
-    shared: Arc<Shared>,
-    /// Whether the main future is queued in the lane or the inbox.
-    queued: AtomicBool,
-}
-
-impl Wake for MainWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.queued.swap(true, Ordering::AcqRel) {
-            current::schedule_main_future(&self.shared);
-        }
-    }
-}
 
 impl EventLoop {
     /// Runs the loop until `future` completes, and returns its output.
@@ -85,7 +64,7 @@ impl EventLoop {
         current::refuse_inside_a_run();
         let core = &self.core;
         let (output, ()) = with_main_future(core, future, Location::caller(), |is_done| {
-            current::push_main_future(core);
+            core.executor.queue_main_future();
             let _alive = MainCounted::new(core);
             while !is_done() {
                 if let Err(error) = core.run(RunMode::Default) {
@@ -133,7 +112,7 @@ impl EventLoop {
         current::refuse_inside_a_run();
         let (core, site) = (&self.core, Location::caller());
         let (output, pending) = with_main_future(core, main, site, |is_done| {
-            current::push_main_future(core);
+            core.executor.queue_main_future();
             if let Err(error) = core.run(RunMode::Default) {
                 panic!("waiting for events failed: {error}");
             }
@@ -151,7 +130,7 @@ impl EventLoop {
     }
 }
 
-/// Makes `future` the main future while `run` runs the loop. `run` queues its first poll.
+/// Makes `future` the main future while `run` runs the loop. `run` begins it.
 pub(crate) fn with_main_future<F: Future, R>(
     core: &Rc<Core>,
     future: F,
@@ -159,43 +138,28 @@ pub(crate) fn with_main_future<F: Future, R>(
     run: impl FnOnce(&dyn Fn() -> bool) -> R,
 ) -> (Option<F::Output>, R) {
     let mut future = pin!(future);
-    let main = Arc::new(MainWaker {
-        shared: core.executor.shared.clone(),
-        queued: AtomicBool::new(true),
-    });
-    let waker = Waker::from(main.clone());
     let mut output = None;
-    let is_done = std::cell::Cell::new(false);
-    let mut poll_main = || {
-        if stack_poll::is_asked() && main.queued.load(Ordering::Acquire) {
-            // It does not wait, so there is nothing to report.
-            return;
-        }
-        main.queued.store(false, Ordering::Release);
-        if is_done.get() {
-            return;
-        }
-        // Set before the poll: a future that panicked must not be polled again.
+    let is_done = Cell::new(false);
+    let poll = |cx: &mut Context<'_>| {
+        // Set before the poll, which may panic.
         is_done.set(true);
-        let executor = &core.executor;
-        let mut cx = Context::from_waker(&waker);
-        let polled = executor
-            .polling_main_future(|| stack_poll::poll_with(&mut cx, |cx| future.as_mut().poll(cx)));
-        match polled {
-            Poll::Pending => is_done.set(false),
+        match stack_poll::poll_with(cx, |cx| future.as_mut().poll(cx)) {
+            Poll::Pending => {
+                is_done.set(false);
+                Poll::Pending
+            }
             Poll::Ready(value) => {
                 output = Some(value);
-                executor.end_main_future();
+                core.executor.end_main_future();
                 if core.ledger.count(Keeper::MainFuture) > 0 {
                     core.stop.set(true);
                 }
+                Poll::Ready(())
             }
         }
     };
     let run = || run(&|| is_done.get());
-    let result = core
-        .executor
-        .with_main_future(site, &waker, &mut poll_main, run);
+    let result = core.executor.with_main_future(site, poll, run);
     (output, result)
 }
 

@@ -7,7 +7,7 @@ use std::panic::Location;
 use super::explore::Explore;
 use super::runs::{build, builder};
 use crate::choices::{Chooser, Question};
-use crate::event_loop::{EventLoop, RunMode, current};
+use crate::event_loop::{EventLoop, RunMode};
 use crate::keeper::Keeper;
 use crate::runtime::block_on::{MainCounted, with_main_future};
 use crate::sys;
@@ -85,7 +85,7 @@ impl Several {
         let (_, first) = self.list()[0];
         let core = first.core.clone();
         with_main_future(&core, program, Location::caller(), |is_done| {
-            current::push_main_future(&core);
+            core.executor.queue_main_future();
             let _alive = MainCounted::new(&core);
             while !is_done() {
                 self.step(0);

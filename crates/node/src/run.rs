@@ -157,7 +157,7 @@ fn run_at<F: Future>(
 /// Runs the main program, then the loop, until `beforeExit` does not revive it.
 fn live(core: &Loop, node: &Node) {
     core.running(|| {
-        core.contain(|| core.poll_main_future());
+        core.contain(|| core.begin_main_future());
         // The drain also runs if the main program has panicked (N77).
         core.contain(|| core.drain());
     });

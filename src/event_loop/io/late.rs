@@ -20,15 +20,6 @@ impl Core {
         }
     }
 
-    /// Lets the main future, which has woken itself, wait for the next poll phase.
-    #[cold]
-    pub(in crate::event_loop) fn postpone_main_future(&self) {
-        self.executor.refuse_self_wake();
-        if self.executor.keep_main_late() {
-            self.queue_late();
-        }
-    }
-
     /// Queues a closure that polls again what has woken itself, and is no task: as a microtask, or
     /// for the next poll phase if the self-wakes of this drain are used up.
     pub(crate) fn poll_again(&self, poll: Call) {
@@ -44,14 +35,7 @@ impl Core {
     /// self-wakes of one drain.
     #[inline]
     fn queue_late(&self) {
-        let wake = || current::with(|core| core.map_or((), Self::wake_late));
+        let wake = || current::with(|core| core.map_or((), |core| core.executor.wake_late()));
         self.enqueue(Phase::Poll, Entry::Call(Call::new(wake)), None);
-    }
-
-    #[inline]
-    fn wake_late(&self) {
-        if self.executor.wake_late() {
-            current::push_main_future(self);
-        }
     }
 }

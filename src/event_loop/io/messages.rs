@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 
 use super::Io;
 use crate::event_loop::core::Core;
-use crate::event_loop::current;
 use crate::executor::message::Message;
 use crate::executor::shared::Runnable;
 use crate::keeper::Keeper;
@@ -134,7 +133,6 @@ impl Core {
             || origin.unwrap_or_default(),
             || match message {
                 Message::Wake(runnable) => self.executor.lanes.push_task(runnable),
-                Message::WakeMainFuture => current::push_main_future(self),
                 Message::Call(call) => call(),
                 Message::JobEnded(job) => job.arrive(),
             },

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::task::Waker;
 
+use super::wakers::WakerKind;
 use super::{Local, Meta};
 use crate::raw::slots::Pointer;
 
@@ -14,15 +15,12 @@ use crate::raw::slots::Pointer;
 pub(crate) struct Entry<L: Local>(NonNull<Meta<L>>);
 
 impl<L: Local> Entry<L> {
-    /// Prepares the metadata of a new task for its entry.
+    /// Prepares the metadata of a new task, whose wakers are of this kind, for its entry.
     #[inline(always)]
-    pub(super) fn new(runnable: &async_task::Runnable<Meta<L>>) -> Self {
+    pub(super) fn new(runnable: &async_task::Runnable<Meta<L>>, kind: WakerKind) -> Self {
         let meta = runnable.metadata();
-        let waker = runnable.waker();
-        meta.waker_vtable.set(waker.vtable());
-        let before = ptr::from_ref(meta).addr() - waker.data().expose_provenance();
-        let before = u8::try_from(before).expect("the metadata is in the task's header");
-        meta.bytes_before.set(before);
+        meta.waker_vtable.set(kind.vtable);
+        meta.bytes_before.set(kind.bytes_before);
         Self(NonNull::from(meta))
     }
 
@@ -35,10 +33,11 @@ impl<L: Local> Entry<L> {
     /// Returns a waker of the task that is not counted.
     fn waker(&self) -> ManuallyDrop<Waker> {
         let vtable = self.meta().waker_vtable.get();
-        // SAFETY: the parts are those of a waker that `async_task` made for this task. Such a waker
-        // is a pointer to the task, and stays valid as long as the memory of the task. That is not
-        // freed while the future, which is a part of it, is alive, nor while there is a handle. It
-        // is not counted, and therefore never dropped.
+        // SAFETY: the parts are those of a waker that `async_task` makes for this task: the
+        // functions are those of a task whose future has the same type. Such a waker is a pointer
+        // to the task, and stays valid as long as the memory of the task. That is not freed while
+        // the future, which is a part of it, is alive, nor while there is a handle. It is not
+        // counted, and therefore never dropped.
         ManuallyDrop::new(unsafe { Waker::new(self.waker_data(), vtable) })
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
-use super::{Entry, Local, Meta, Output, Payload, Runnable, spawn_local};
+use super::{Entry, Local, Meta, Output, Payload, Runnable, WakerKinds, spawn_local};
 
 /// The queue of a test's tasks, and the record of their fate.
 #[derive(Default)]
@@ -38,6 +38,7 @@ struct World {
 struct Task(Arc<World>);
 
 thread_local! {
+    static KINDS: WakerKinds<Task> = WakerKinds::new();
     /// The work that is deferred until the current poll has returned.
     static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
@@ -98,7 +99,8 @@ impl World {
     fn spawn<F: Future + 'static>(self: &Arc<Self>, future: F) -> Pair<F::Output> {
         let slot = self.spawned.fetch_add(1, Ordering::Relaxed);
         let local = Task(self.clone());
-        let (runnable, entry, output) = spawn_local(local, u32::try_from(slot).unwrap(), future);
+        let slot = u32::try_from(slot).unwrap();
+        let (runnable, entry, output) = KINDS.with(|kinds| spawn_local(local, slot, future, kinds));
         self.queue.lock().unwrap().push(runnable);
         (entry, output)
     }
@@ -532,4 +534,42 @@ fn the_wakers_of_a_task_know_each_other() {
     drop((output, world.pop()));
     entry.abort();
     world.run();
+}
+
+/// Each number makes another type of future.
+fn noting<const N: usize>(data: &Rc<Cell<*const ()>>) -> impl Future<Output = usize> + use<N> {
+    let data = data.clone();
+    poll_fn(move |cx| {
+        data.set(cx.waker().data());
+        if Rc::strong_count(&data) == 1 {
+            Poll::Ready(N)
+        } else {
+            Poll::Pending
+        }
+    })
+}
+
+#[test]
+fn an_entry_wakes_its_own_task_whatever_types_were_spawned_before() {
+    fn spawn_and_wake<const N: usize>(world: &Arc<World>) {
+        let data: Rc<Cell<*const ()>> = Rc::new(Cell::new(std::ptr::null()));
+        let (entry, mut output) = world.spawn(noting::<N>(&data));
+        world.run();
+        assert_eq!(entry.waker_data(), data.get(), "type {N}");
+        drop(data);
+        entry.wake();
+        assert_eq!(world.queued(), 1, "type {N}");
+        world.run();
+        assert_eq!(returned(&mut output), N);
+    }
+    macro_rules! each {
+        ($world:expr, $($n:literal)*) => { $(spawn_and_wake::<$n>($world);)* };
+    }
+
+    let world = World::new();
+    // More types than are known at a time, and each of them again.
+    for _ in 0..2 {
+        each!(&world, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25);
+    }
+    world.ends_with(&[]);
 }

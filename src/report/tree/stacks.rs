@@ -4,7 +4,7 @@ use super::{Stack, Stacks, TaskTree, lines_of};
 use crate::event_loop::core::Core;
 use crate::event_loop::current;
 use crate::executor::notes::Polled;
-use crate::raw::{stack, stack_poll};
+use crate::raw::stack;
 use crate::report::waits::{State, Waits, Who, waits, waits_by};
 
 impl TaskTree {
@@ -65,10 +65,7 @@ fn lines_with_stacks(core: &Core) -> Vec<String> {
     let tags: Vec<_> = stacks.0.iter().map(|one| (one.who, one.waker)).collect();
     let lines = lines_of(&waits_by(core, &tags), &stacks);
     each_waiting(core, &waits, |who| match who {
-        Who::Main => {
-            let found = stack_poll::without_attempts(|| core.executor.poll_main_now());
-            poll_main_again(core, found.is_held_back);
-        }
+        Who::Main => core.executor.poll_main_untagged(),
         Who::Task(place) => {
             let task = &waits.tasks[place];
             if let Some(slot) = task.slot {
@@ -84,11 +81,7 @@ fn stacks(core: &Core, waits: &Waits) -> Stacks {
     let mut stacks = Vec::new();
     each_waiting(core, waits, |who| {
         let (who, places) = match who {
-            Who::Main => {
-                let found = stack_poll::places(|| core.executor.poll_main_now());
-                poll_main_again(core, found.is_held_back);
-                (Polled::MainFuture, found.places)
-            }
+            Who::Main => (Polled::MainFuture, core.executor.places_of_main()),
             Who::Task(place) => {
                 let task = &waits.tasks[place];
                 let id = task.info.id();
@@ -115,11 +108,5 @@ fn each_waiting(core: &Core, waits: &Waits, mut f: impl FnMut(Who)) {
         if waits && !is_polled {
             f(who);
         }
-    }
-}
-
-fn poll_main_again(core: &Core, is_held_back: bool) {
-    if is_held_back {
-        current::push_main_future(core);
     }
 }
