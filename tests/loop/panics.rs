@@ -336,6 +336,26 @@ fn a_panic_of_the_main_future_leaves_the_loop_usable() {
     assert_eq!(event_loop.block_on(async { 1 }), 1);
 }
 
+#[test]
+fn a_main_future_that_is_queued_when_its_run_panics_is_not_polled_again() {
+    let (event_loop, _, _) = paused();
+    let polls = Cell::new(0);
+    let message = panic_of(|| {
+        event_loop.block_on(async {
+            queue_microtask(|| panic!("boom"));
+            polls.set(polls.get() + 1);
+            yield_microtask().await;
+            polls.set(polls.get() + 1);
+        });
+    });
+    assert_eq!((message.as_str(), polls.get()), ("boom", 1));
+    let output = event_loop.block_on(async {
+        sleep(ms(1)).await;
+        7
+    });
+    assert_eq!((output, polls.get()), (7, 1));
+}
+
 // Callbacks.
 
 /// The run that panics with `boom`, and the one after it.

@@ -4,6 +4,7 @@
 mod chains;
 mod ends;
 mod panics;
+mod scoped;
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn, ready};
