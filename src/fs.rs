@@ -1,5 +1,20 @@
 //! Files and directories, on the loop's thread pool.
 //!
+//! ```
+//! use phaseloop::fs;
+//!
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let folder = fs::mkdtemp(std::env::temp_dir().join("doc-XXXXXX")).await?;
+//!     fs::write(folder.join("greeting"), "hello").await?;
+//!     for entry in fs::scan_dir(&folder).await? {
+//!         println!("{}: {} bytes", entry.path().display(), entry.metadata().await?.len());
+//!     }
+//!     assert_eq!(fs::read_to_string(folder.join("greeting")).await?, "hello");
+//!     fs::remove_dir_all(folder).await
+//! }
+//! ```
+//!
 //! The functions have the names and arguments of [`std::fs`]; a few more come from libuv. Each call
 //! is one job of the pool (class [`Fs`](crate::pool::Class::Fs)), however many system calls it
 //! makes: [`read`] opens, reads and closes a file in one job. Its result is delivered in the poll

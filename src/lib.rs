@@ -216,6 +216,19 @@ pub mod time;
 
 /// Observation: the figures of a loop, the trait [`Observer`](observe::Observer) for what it does,
 /// and the observers of the feature `probe`: recorder and watchdog.
+///
+/// ```
+/// use std::time::Duration;
+/// use phaseloop::{LoopHandle, time::sleep};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     sleep(Duration::from_millis(5)).await;
+///     let metrics = LoopHandle::current().metrics();
+///     println!("busy for {:.1} % of the time", metrics.utilization() * 100.0);
+///     println!("event delay p99 {:?}", metrics.delay().quantile(0.99));
+/// }
+/// ```
 pub mod observe {
     pub use crate::histogram::Histogram;
     pub use crate::metrics::{Delay, Metrics, Utilization};

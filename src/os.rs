@@ -1,6 +1,17 @@
 //! Queries about the machine and this process that libuv offers and the standard library does not.
 //! Unix only.
 //!
+//! ```
+//! use phaseloop::os;
+//!
+//! fn main() -> std::io::Result<()> {
+//!     let system = os::system_name();
+//!     println!("{} {} on {}", system.system, system.release, os::hostname()?);
+//!     println!("load {:?}, up for {:?}", os::load_average()?, os::uptime()?);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! | about | functions |
 //! |---|---|
 //! | the machine | [`hostname`], [`system_name`], [`uptime`], [`load_average`], [`cpus`] |

@@ -1,6 +1,19 @@
 //! Phases: hooks that run in every turn, futures that wait for a phase, and closures that run in
 //! one ([`call_in`]).
 //!
+//! ```
+//! use phaseloop::{LoopHandle, phase::{self, Prepare}};
+//!
+//! #[phaseloop::main]
+//! async fn main() -> Result<(), phaseloop::Error> {
+//!     let hook = Prepare::new(&LoopHandle::current());
+//!     hook.start(|_| println!("the loop is about to wait"))?; // in each turn
+//!     phase::check().await; // once, in the check phase of this turn
+//!     hook.stop();
+//!     Ok(())
+//! }
+//! ```
+//!
 //! | in this phase | each turn | once |
 //! |---|---|---|
 //! | pending | – | [`pending()`] |

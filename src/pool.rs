@@ -1,5 +1,17 @@
 //! The thread pool for work that would block the loop, modelled on libuv's.
 //!
+//! ```
+//! use phaseloop::{pool::Pool, spawn_blocking};
+//!
+//! #[phaseloop::main]
+//! async fn main() {
+//!     // The loop goes on while a thread of the pool computes.
+//!     let sum = spawn_blocking(|| (1..=1_000_000_u64).sum::<u64>()).await;
+//!     assert_eq!(sum.unwrap(), 500_000_500_000);
+//!     println!("{} threads", Pool::global().stats().threads);
+//! }
+//! ```
+//!
 //! One pool serves the whole process. Its first job starts 4 threads, or as many as the environment
 //! variable `UV_THREADPOOL_SIZE` says. Jobs start in the order of submission. Jobs of a class with
 //! a limit, by default name lookups, occupy at most that many threads, so that slow jobs leave

@@ -1,5 +1,20 @@
 //! Child processes on the loop.
 //!
+//! ```
+//! use phaseloop::io::AsyncReadExt;
+//! use phaseloop::process::{Command, Stdio};
+//!
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+//!     let mut text = String::new();
+//!     child.stdout.take().unwrap().read_to_string(&mut text).await?;
+//!     assert_eq!(text, "hello\n");
+//!     assert!(child.wait().await?.success());
+//!     Ok(())
+//! }
+//! ```
+//!
 //! [`Command`] has the API of [`std::process::Command`]. On Unix it has libuv's additions:
 //! descriptors at chosen numbers, a new session, supplementary groups, and a `Channel` for messages
 //! and sockets. The standard streams of its [`Child`] are pipes on the loop.
@@ -23,23 +38,6 @@
 //! and the BSDs. On Windows the handle of the process does; wait threads of the OS watch the
 //! handles, one thread for many. On other platforms, and if no descriptor is left, the loop listens
 //! to SIGCHLD while such a child runs.
-//!
-//! # Examples
-//!
-//! ```
-//! use phaseloop::io::AsyncReadExt;
-//! use phaseloop::process::{Command, Stdio};
-//!
-//! #[phaseloop::main]
-//! async fn main() -> std::io::Result<()> {
-//!     let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
-//!     let mut text = String::new();
-//!     child.stdout.take().unwrap().read_to_string(&mut text).await?;
-//!     assert_eq!(text, "hello\n");
-//!     assert!(child.wait().await?.success());
-//!     Ok(())
-//! }
-//! ```
 
 #[cfg(unix)]
 mod channel;

@@ -1,5 +1,18 @@
 //! Signals on the loop.
 //!
+//! ```
+//! use phaseloop::signal::{SignalKind, Signals};
+//! use rustix::process::{Signal, getpid, kill_process};
+//!
+//! #[phaseloop::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let mut signals = Signals::new([SignalKind::TERM, SignalKind::USR1])?;
+//!     kill_process(getpid(), Signal::USR1)?; // as `kill -USR1` does from a shell
+//!     assert_eq!(signals.recv().await, Some(SignalKind::USR1));
+//!     Ok(())
+//! }
+//! ```
+//!
 //! | item | use |
 //! |---|---|
 //! | [`Signal`] | a callback for each signal, or for one: libuv's handle |
@@ -47,21 +60,6 @@
 //! A listener keeps the loop alive until it is stopped or dropped, as in libuv.
 //! [`unref`](crate::Handle::unref) lets the program end when only its listeners are left, as Node
 //! does.
-//!
-//! # Examples
-//!
-//! ```
-//! use phaseloop::signal::{SignalKind, Signals};
-//! use rustix::process::{Signal, getpid, kill_process};
-//!
-//! #[phaseloop::main]
-//! async fn main() -> std::io::Result<()> {
-//!     let mut signals = Signals::new([SignalKind::TERM, SignalKind::USR1])?;
-//!     kill_process(getpid(), Signal::USR1)?; // as `kill -USR1` does from a shell
-//!     assert_eq!(signals.recv().await, Some(SignalKind::USR1));
-//!     Ok(())
-//! }
-//! ```
 
 mod kind;
 mod listener;

@@ -1,5 +1,23 @@
 //! Tasks: spawning, naming, yielding, joining many.
 //!
+//! ```
+//! use phaseloop::spawn;
+//! use std::{cell::RefCell, rc::Rc};
+//!
+//! #[phaseloop::main]
+//! async fn main() {
+//!     let lines = Rc::new(RefCell::new(Vec::new())); // no `Arc`, no `Mutex`
+//!     let tasks = [1, 2, 3].map(|number| {
+//!         let lines = lines.clone();
+//!         spawn(async move { lines.borrow_mut().push(number) })
+//!     });
+//!     for task in tasks {
+//!         task.await.expect("the task does not panic");
+//!     }
+//!     assert_eq!(*lines.borrow(), [1, 2, 3]);
+//! }
+//! ```
+//!
 //! A task is polled in the microtask lane: first after it is spawned, then once for each wake. All
 //! tasks of a loop run on its thread, so they may share `Rc` and `RefCell`.
 //!

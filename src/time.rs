@@ -1,5 +1,21 @@
 //! Time: sleeps, deadlines, intervals, and libuv's timers.
 //!
+//! ```
+//! use std::time::Duration;
+//! use phaseloop::time::{interval, sleep, timeout};
+//!
+//! #[phaseloop::main]
+//! async fn main() {
+//!     let mut ticks = interval(Duration::from_millis(1));
+//!     for number in 0..3 {
+//!         ticks.tick().await; // the first one at once
+//!         println!("tick {number}");
+//!     }
+//!     let slow = sleep(Duration::from_secs(3600));
+//!     assert!(timeout(Duration::from_millis(5), slow).await.is_err());
+//! }
+//! ```
+//!
 //! There are two clocks, on purpose:
 //!
 //! | | counts from | fires |

@@ -7,5 +7,6 @@ mod errors;
 mod examples;
 mod layers;
 mod marks;
+mod promises;
 mod windows;
 mod words;

@@ -1,5 +1,17 @@
 //! Child processes that emit events: Node's `child_process`, over [`phaseloop::process`]. `fork` is
 //! on Unix only.
+//!
+//! ```
+//! use phaseloop_node::{Emitter, Exit, child_process::{CLOSE, spawn}, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let child = spawn("echo", ["hello"]);
+//!         child.stdout().unwrap().on_text(|text| println!("{text}"));
+//!         child.on(CLOSE, |exit| assert_eq!(exit.code, Some(0)));
+//!     })
+//! }
+//! ```
 
 mod exec;
 mod failure;

@@ -1,5 +1,23 @@
 //! UDP sockets that emit events: Node's `dgram`, over [`UdpSocket`].
 //!
+//! ```
+//! use phaseloop_node::{Exit, dgram::Socket, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let socket = Socket::new();
+//!         socket.on_message_this(|socket, datagram| {
+//!             assert_eq!(datagram.bytes, b"ping");
+//!             assert_eq!(Some(datagram.from), socket.address());
+//!             socket.close();
+//!         });
+//!         socket.bind_this("127.0.0.1:0".parse().unwrap(), |socket| {
+//!             socket.send(b"ping", socket.address().unwrap());
+//!         });
+//!     })
+//! }
+//! ```
+//!
 //! ```text
 //!   new ── bind ──> binding ── a tick: 'listening' ──> bound ── close ──> a tick: 'close'
 //!    └───── send: binds; datagrams wait for 'listening' ────┘

@@ -1,5 +1,21 @@
 //! Named channels for what a program reports about itself: Node's `diagnostics_channel`.
 //!
+//! ```
+//! use phaseloop_node::{Exit, diagnostics_channel::channel, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let requests = channel::<String>("my-library:request");
+//!         let seen = requests.subscribe(|url, name| println!("{name}: {url}"));
+//!         // A library checks this first, so that a message without a subscriber is not made.
+//!         if requests.has_subscribers() {
+//!             requests.publish(&"/index.html".to_owned());
+//!         }
+//!         assert!(requests.unsubscribe(seen));
+//!     })
+//! }
+//! ```
+//!
 //! | Node | here |
 //! |---|---|
 //! | `channel(name)` | [`channel`] |

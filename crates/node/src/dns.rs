@@ -1,4 +1,14 @@
 //! Name lookup with callbacks: Node's `dns`, on top of [`lookup_host`].
+//!
+//! ```
+//! use phaseloop_node::{Exit, dns, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         dns::lookup("localhost", |result| println!("{result:?}"));
+//!     })
+//! }
+//! ```
 
 use std::net::IpAddr;
 

@@ -1,5 +1,26 @@
 //! Requests by URL that return promises: the web's `fetch`, as Node has it.
 //!
+//! ```
+//! use phaseloop_node::{Exit, Reason, fetch, http, run, try_call};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let server = http::create_server(|_, response| response.end("hello"));
+//!         server.listen_this(("127.0.0.1", 0), |server| {
+//!             let server = server.clone();
+//!             let url = format!("http://{}", server.address().unwrap());
+//!             try_call(async move {
+//!                 let response = fetch(url).send().await?;
+//!                 assert_eq!(response.status(), 200);
+//!                 assert_eq!(response.text().await?, "hello");
+//!                 server.close();
+//!                 Ok::<_, Reason>(())
+//!             });
+//!         });
+//!     })
+//! }
+//! ```
+//!
 //! | JavaScript | here |
 //! |---|---|
 //! | `fetch(url)` | [`fetch`]`(url).send()` |

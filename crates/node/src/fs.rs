@@ -1,5 +1,15 @@
 //! Files with callbacks: Node's `fs`, over [`phaseloop::fs`].
 //!
+//! ```
+//! use phaseloop_node::{Exit, fs, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         fs::read_file("Cargo.toml", |result| println!("{} bytes", result.unwrap().len()));
+//!     })
+//! }
+//! ```
+//!
 //! Each function calls its callback in the poll phase, in a callback of its own. [`promises`] has
 //! the functions that return promises. In plain Rust, the functions of [`phaseloop::fs`] return
 //! futures; they also cover the operations that have no callback form here.

@@ -1,5 +1,19 @@
 //! HTTP over TLS: Node's `https`.
 //!
+//! ```no_run
+//! use phaseloop_node::{Exit, https, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let request = https::get("example.org");
+//!         request.on_response(|response| {
+//!             println!("{:?}", response.status_code());
+//!             response.resume();
+//!         });
+//!     })
+//! }
+//! ```
+//!
 //! Requests, responses, servers and agents are those of [`http`](super::http); see there.
 //!
 //! | JavaScript | here |

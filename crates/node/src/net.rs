@@ -1,5 +1,23 @@
 //! Servers and sockets that emit events: Node's `net`, a thin layer over [`phaseloop::net`].
 //!
+//! ```
+//! use phaseloop_node::{Exit, net, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let server = net::create_server(|socket| socket.end("hello"));
+//!         server.listen_this(("127.0.0.1", 0), |server| {
+//!             let socket = net::connect(server.address().unwrap());
+//!             let server = server.clone();
+//!             socket.on_text(move |text| {
+//!                 assert_eq!(text, "hello");
+//!                 server.close();
+//!             });
+//!         });
+//!     })
+//! }
+//! ```
+//!
 //! | event | emitted |
 //! |---|---|
 //! | [`LISTENING`] | on the next tick; for an address, on the one after its lookup |

@@ -1,5 +1,15 @@
 //! The `process` object of Node: exit events, uncaught errors and warnings, signals and the
 //! standard streams; on Unix also the IPC channel to the parent.
+//!
+//! ```
+//! use phaseloop_node::{Exit, process, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         process::on_exit(|code| println!("bye, with {code}"));
+//!     })
+//! }
+//! ```
 
 #[cfg(unix)]
 mod channel;

@@ -1,5 +1,25 @@
 //! Streams: sources, sinks and transforms, with backpressure and the event order of Node.
 //!
+//! ```
+//! use phaseloop_node::{Exit, run, stream::{Readable, Transform, Writable, pipeline}};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let source = Readable::from_iter(["a", "b"]);
+//!         let upper = Transform::objects(|text: &str, out| {
+//!             out.ok_with(text.to_uppercase());
+//!         })
+//!         .build();
+//!         let sink = Writable::objects(|text: String, done| {
+//!             println!("{text}");
+//!             done.ok();
+//!         })
+//!         .build();
+//!         pipeline(&source).through(&upper).into(&sink).await.unwrap();
+//!     })
+//! }
+//! ```
+//!
 //! | Node | here |
 //! |---|---|
 //! | `new Readable({ read })` | [`Readable::bytes`] |

@@ -1,4 +1,15 @@
 //! Bytes to text, chunk by chunk: Node's `string_decoder`, and the encodings of its buffers.
+//!
+//! ```
+//! use phaseloop_node::string_decoder::{Encoding, StringDecoder};
+//!
+//! fn main() {
+//!     let mut decoder = StringDecoder::new(Encoding::Utf8);
+//!     assert_eq!(decoder.write(&[0xe2, 0x82]), "");
+//!     assert_eq!(decoder.write(&[0xac]), "€");
+//!     assert_eq!(decoder.end(), "");
+//! }
+//! ```
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,16 @@
 //! `set_timeout` and `set_interval`.
 //!
+//! ```
+//! use phaseloop_node::{Exit, clear_timeout, run, set_interval, set_timeout};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let ticks = set_interval(1, || println!("tick"));
+//!         set_timeout(10, move || clear_timeout(&ticks));
+//!     })
+//! }
+//! ```
+//!
 //! All timers of this module share one timer of their loop. When it fires, a *pass* runs the due
 //! timers, list by list, and drains the lanes between them.
 //!

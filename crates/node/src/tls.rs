@@ -1,5 +1,17 @@
 //! Encrypted sockets and servers: Node's `tls`, on rustls.
 //!
+//! ```no_run
+//! use phaseloop_node::{Emitter, Exit, net::CONNECT, run, tls};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let socket = tls::connect(("example.org", 443));
+//!         socket.on_this(CONNECT, |socket, ()| socket.end("GET / HTTP/1.0\r\n\r\n"));
+//!         socket.on_text(|text| println!("{text}"));
+//!     })
+//! }
+//! ```
+//!
 //! A socket is a [`net::Socket`](super::net::Socket) whose connection encrypts: all of its methods
 //! and events work. [`CONNECT`](super::net::CONNECT) is emitted when the handshake is complete and
 //! the peer is verified, where Node emits `'secureConnect'`.

@@ -1,5 +1,21 @@
 //! Node's `util`, as far as Rust has a use for it.
 //!
+//! ```
+//! use phaseloop_node::{Error, Exit, run, set_timeout, stream::Writable, util::promisify};
+//!
+//! fn double(n: i32, callback: impl FnOnce(Result<i32, Error>) + 'static) {
+//!     set_timeout(1, move || callback(Ok(n * 2)));
+//! }
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         assert_eq!(promisify(|done| double(21, done)).await.unwrap(), 42);
+//!         let sink = Writable::bytes(|_: Vec<u8>, done| done.ok()).build();
+//!         promisify(|done| sink.write_with("text", done)).await.unwrap();
+//!     })
+//! }
+//! ```
+//!
 //! | Node | here |
 //! |---|---|
 //! | `util.promisify(f)` | [`promisify`] |

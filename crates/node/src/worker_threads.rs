@@ -1,6 +1,31 @@
 //! Threads with their own loops that exchange messages: Node's `worker_threads` with
 //! `MessageChannel`, `MessagePort` and `Worker`.
 //!
+//! ```
+//! use std::{cell::Cell, rc::Rc};
+//! use phaseloop_node as node;
+//! use phaseloop_node::{Emitter, worker_threads::{EXIT, Worker}};
+//!
+//! fn main() {
+//!     let sum = Rc::new(Cell::new(0));
+//!     let seen = sum.clone();
+//!     let exit = node::run(async move {
+//!         let worker = Worker::new(|port| async move {
+//!             let parent = port.clone();
+//!             port.on_message(move |n: &u32| {
+//!                 parent.post_message(n * 2);
+//!                 parent.close();
+//!             });
+//!         })?;
+//!         worker.on_message(move |n| seen.set(*n));
+//!         worker.on(EXIT, |code| assert_eq!(*code, 0));
+//!         worker.post_message(21);
+//!         Ok::<_, std::io::Error>(())
+//!     });
+//!     assert_eq!((exit.code(), sum.get()), (0, 42));
+//! }
+//! ```
+//!
 //! Each message is a callback of the poll phase, with a drain of the lanes after it. A visit to a
 //! port delivers messages until the port is empty, including those posted meanwhile. It stops after
 //! 1000 messages, or after the number that waited at its start if that is more. Ports with messages

@@ -1,5 +1,16 @@
 //! Packing and unpacking: Node's `zlib`, for gzip, zlib's format, raw deflate and Brotli.
 //!
+//! ```
+//! use phaseloop_node::{Exit, run, zlib::promises::{gunzip, gzip}};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let packed = gzip("some text").await.unwrap();
+//!         assert_eq!(gunzip(packed).await.unwrap(), b"some text");
+//!     })
+//! }
+//! ```
+//!
 //! | Node | here |
 //! |---|---|
 //! | `zlib.createGzip()`, `createGunzip()`, … | [`create_gzip`], [`create_gunzip`], … |
