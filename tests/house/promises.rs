@@ -1,0 +1,80 @@
+//! The numbers of README.md and the tests that SECURITY.md names: both are counted or looked up
+//! here, so that a page cannot promise more than the repository shows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const README: &str = include_str!("../../README.md");
+const SECURITY: &str = include_str!("../../.github/SECURITY.md");
+
+/// Prints the counts: `cargo test --test house promises -- --nocapture`.
+#[test]
+fn the_readme_states_the_counts_of_the_tables() {
+    let is_rule = |line: &&str| {
+        let digits = line.strip_prefix("| R").unwrap_or_default();
+        digits.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let rules = include_str!("../LIBUV.md").lines().filter(is_rule).count();
+    let crates = include_str!("../../src/guide/crates.md").lines();
+    let has_test = |line: &&str| line.starts_with("| ") && line.contains(".rs` |");
+    let crates = crates.filter(has_test).count();
+    println!("rules of libuv: {rules}; rows of crates: {crates}");
+    for promise in [
+        format!("{rules} of its rules"),
+        format!("{crates} rows of crates"),
+    ] {
+        assert!(README.contains(&promise), "README.md lacks {promise:?}");
+    }
+}
+
+#[test]
+fn each_limit_against_a_peer_has_its_test() {
+    let (_, table) = SECURITY
+        .split_once("| what | limit | how to change it | test |")
+        .expect("the table of limits");
+    let functions = functions();
+    let mut named = 0;
+    for row in table.lines().filter(|row| row.starts_with("| ")) {
+        let tests = row.trim_end_matches(" |").rsplit(" | ").next();
+        let tests = tests.unwrap_or_default().split('`').skip(1).step_by(2);
+        let tests: Vec<&str> = tests.collect();
+        assert!(!tests.is_empty(), "no test: {row}");
+        for test in tests {
+            assert!(functions.contains(test), "no such test: {test}");
+            named += 1;
+        }
+    }
+    assert!(named > 15, "the table has lost its rows");
+}
+
+/// The names of all functions in the tests and the sources.
+fn functions() -> BTreeSet<String> {
+    fn visit(directory: &Path, found: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(directory).expect("the folder is there") {
+            let path = entry.expect("the folder can be listed").path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("the file can be read");
+                let names = text.split("fn ").skip(1);
+                let names = names.filter_map(|rest| rest.split(['(', '<']).next());
+                found.extend(names.map(str::to_owned));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = BTreeSet::new();
+    for folder in [
+        "tests/loop",
+        "tests/net",
+        "tests/process",
+        "tests/bridges/tests",
+        "crates/node/tests",
+        "crates/js/tests",
+        "src/net",
+    ] {
+        visit(&root.join(folder), &mut found);
+    }
+    found
+}
