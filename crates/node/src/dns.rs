@@ -1,4 +1,14 @@
-//! Name lookup with callbacks: Node's `dns`, on top of [`lookup_host`].
+//! Name lookup: Node's `dns`.
+//!
+//! | JavaScript | here |
+//! |---|---|
+//! | `dns.lookup(name, callback)` | [`lookup`], [`lookup_all`]: as the system does it |
+//! | `dns.resolve4(name, callback)`, … | [`resolve4`], …: questions to name servers |
+//! | `dns.reverse(ip, callback)` | [`reverse`] |
+//! | `new dns.promises.Resolver()` | [`Resolver`], whose methods return promises |
+//!
+//! Left out: `dns.setServers` for the whole program (a [`Resolver`] has its own servers), names
+//! beyond ASCII, TTLs, `resolveAny` and `resolveTlsa`.
 //!
 //! ```
 //! use phaseloop_node::{Exit, dns, run};
@@ -10,8 +20,18 @@
 //! }
 //! ```
 
+mod query;
+mod records;
+mod resolver;
+mod wire;
+
 use std::net::IpAddr;
 
+pub use self::records::{CaaRecord, MxRecord, NaptrRecord, SoaRecord, SrvRecord};
+pub use self::resolver::{
+    Resolver, resolve_caa, resolve_cname, resolve_mx, resolve_naptr, resolve_ns, resolve_ptr,
+    resolve_soa, resolve_srv, resolve_txt, resolve4, resolve6, reverse,
+};
 use super::callback_futures::in_callbacks_as;
 use super::error::Error;
 use phaseloop::net::lookup_host;

@@ -23,7 +23,11 @@
 //! | `tls.createSecureContext({ cert, key })` of a client | [`ClientContext::with_certificate`] |
 //! | `tls.createServer({ cert, key }, listener)` | [`create_server`] |
 //! | `{ requestCert: true, ca }` | [`ServerContext::with_client_ca`] |
-//! | `server.addContext(name, context)`, `{ SNICallback }` | [`ServerContext::add_context`] |
+//! | `server.addContext(name, context)` | [`ServerContext::add_context`] |
+//! | `{ SNICallback }` | [`ServerContext::with_sni_callback`] |
+//! | `{ ALPNCallback }` | [`ServerContext::with_alpn_callback`] |
+//! | `tls.connect({ socket: duplex })` | [`connect_over`] |
+//! | `new tls.TLSSocket(duplex, ..)` | [`accept_over`] |
 //! | `{ ALPNProtocols }` | [`ServerContext::with_alpn_protocols`] and that of the client |
 //! | `alpnProtocol`, `getPeerCertificate`, `isSessionReused` of a socket | [`session`] |
 //!
@@ -33,11 +37,14 @@
 //! `ERR_TLS_CERT_ALTNAME_INVALID`. For a certificate that a server has made for itself, name that
 //! certificate in [`ClientContext::with_ca`].
 //!
-//! Left out: `rejectUnauthorized: false`, session tickets of one's own, `ALPNCallback`, and sockets
-//! over streams that are no connection of the system.
+//! Left out: `rejectUnauthorized: false`, and session tickets of one's own.
 
 mod accepting;
+mod certificate;
+mod choice;
 mod context;
+mod der;
+mod over;
 mod session;
 mod stream;
 mod verify;
@@ -47,8 +54,10 @@ use std::rc::Rc;
 
 use rustls::pki_types::ServerName;
 
+pub use self::certificate::Certificate;
 pub use self::context::{ClientContext, ServerContext};
-pub use self::session::{Certificate, Session, session};
+pub use self::over::{accept_over, connect_over};
+pub use self::session::{Session, session};
 use self::stream::TlsStream;
 use super::error::Error;
 use super::net::{Address, Connection, Server, Socket, SocketOptions, open_connection};
@@ -134,8 +143,7 @@ pub(super) fn connect_socket(
     };
     socket.connect_by(site, async move {
         let Ok(server) = ServerName::try_from(name.clone()) else {
-            let message = format!("{name} is no name of a host");
-            return Err(Error::with_code("ERR_INVALID_ARG_VALUE", message));
+            return Err(bad_name(&name));
         };
         let connection = open_connection(address, site, Rc::default()).await?;
         let stream = TlsStream::client(connection, &context, server)?;
@@ -143,6 +151,11 @@ pub(super) fn connect_socket(
         let stream: Box<dyn Connection> = Box::new(stream);
         Ok(stream)
     });
+}
+
+fn bad_name(name: &str) -> Error {
+    let message = format!("{name} is no name of a host");
+    Error::with_code("ERR_INVALID_ARG_VALUE", message)
 }
 
 /// Creates a server with a certificate. `listener` gets each socket whose handshake is complete. A

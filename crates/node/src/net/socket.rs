@@ -37,7 +37,9 @@ use crate::context::Node;
 use crate::error::Error;
 use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::site::Site;
-use crate::stream::{Done, Duplex, IntoChunk, IntoLast, Readable, Source, WeakDuplex, Writable};
+use crate::stream::{
+    AsDuplex, Done, Duplex, IntoChunk, IntoLast, Readable, Source, WeakDuplex, Writable,
+};
 use crate::timers::Timeout;
 use phaseloop::extension::frame::Frame;
 use phaseloop::time::Timer;
@@ -494,6 +496,12 @@ impl Default for Socket {
 impl Emitter for Socket {
     fn emitter(&self) -> &EventEmitter {
         self.duplex.emitter()
+    }
+}
+
+impl AsDuplex<Vec<u8>, Vec<u8>> for Socket {
+    fn as_duplex(&self) -> &Duplex<Vec<u8>, Vec<u8>> {
+        &self.duplex
     }
 }
 

@@ -43,14 +43,12 @@ impl TlsListener {
     }
 
     fn begin(&self, connection: Box<dyn Connection>) {
-        let Ok(stream) = TlsStream::server(connection, &self.context) else {
-            return;
-        };
+        let context = self.context.clone();
         let handshake = async move {
-            let done = timeout(HANDSHAKE_TIMEOUT, stream.shake_hands()).await;
-            let is_done = done.is_ok_and(|done| done.is_ok());
+            let accepting = TlsStream::accept(connection, &context);
+            let stream = timeout(HANDSHAKE_TIMEOUT, accepting).await.ok()?.ok()?;
             let stream: Box<dyn Connection> = Box::new(stream);
-            is_done.then_some(stream)
+            Some(stream)
         };
         self.handshakes.borrow_mut().push(Box::pin(handshake));
     }

@@ -11,6 +11,7 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerConfig};
 
+use super::choice::Choice;
 use super::verify::Verifier;
 use crate::error::Error;
 
@@ -164,6 +165,7 @@ impl fmt::Debug for ClientContext {
 #[derive(Clone)]
 pub struct ServerContext {
     pub(super) config: Arc<ServerConfig>,
+    pub(super) choice: Choice,
 }
 
 impl ServerContext {
@@ -208,12 +210,13 @@ impl ServerContext {
             .map_err(invalid)?;
         Ok(Self {
             config: Arc::new(config),
+            choice: Choice::default(),
         })
     }
 
     /// Shows the certificate of `other` to clients that ask for `server_name`, which is a name or
     /// `*.` with a domain. Of several that match, the one added last is shown. JavaScript:
-    /// `server.addContext(serverName, context)`, `{ SNICallback }`.
+    /// `server.addContext(serverName, context)`.
     ///
     /// Add all before the server is created.
     ///
@@ -269,6 +272,7 @@ impl ServerContext {
         config.alpn_protocols = protocols.into_iter().map(Into::into).collect();
         Self {
             config: Arc::new(config),
+            choice: self.choice.clone(),
         }
     }
 

@@ -1,9 +1,8 @@
 //! What a handshake has agreed on.
 
-use std::fmt::{self, Write as _};
+use rustls::{Connection, HandshakeKind, ProtocolVersion};
 
-use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
-use rustls::{Connection, HandshakeKind, ProtocolVersion, SupportedCipherSuite};
+use super::Certificate;
 
 use crate::net::Socket;
 
@@ -73,7 +72,7 @@ impl Session {
             is_reused: session.handshake_kind() == Some(HandshakeKind::Resumed),
             peer_certificates: certificates
                 .iter()
-                .map(|certificate| Certificate(certificate.to_vec()))
+                .map(|certificate| Certificate::new(certificate))
                 .collect(),
         }
     }
@@ -118,41 +117,10 @@ impl Session {
     pub fn peer_certificates(&self) -> &[Certificate] {
         &self.peer_certificates
     }
-}
 
-/// A certificate of a peer. Its fields can be read by a parser such as the crate `x509-parser`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Certificate(Vec<u8>);
-
-impl Certificate {
-    /// Returns the certificate in DER. JavaScript: `certificate.raw`.
+    /// Returns the certificate of the peer. JavaScript: `socket.getPeerCertificate()`.
     #[must_use]
-    pub fn raw(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// Returns the SHA-256 sum of the certificate: `AB:CD:…`. JavaScript:
-    /// `certificate.fingerprint256`.
-    #[must_use]
-    pub fn fingerprint256(&self) -> String {
-        let suite = match TLS13_AES_128_GCM_SHA256 {
-            SupportedCipherSuite::Tls13(suite) => &suite.common,
-            SupportedCipherSuite::Tls12(suite) => &suite.common,
-        };
-        let sum = suite.hash_provider.hash(&self.0);
-        let mut text = String::new();
-        for (at, byte) in sum.as_ref().iter().enumerate() {
-            let colon = if at > 0 { ":" } else { "" };
-            let _ = write!(text, "{colon}{byte:02X}");
-        }
-        text
-    }
-}
-
-impl fmt::Debug for Certificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Certificate")
-            .field(&self.fingerprint256())
-            .finish()
+    pub fn peer_certificate(&self) -> Option<&Certificate> {
+        self.peer_certificates.first()
     }
 }

@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll, Waker};
 
 use rustls::pki_types::ServerName;
-use rustls::{
-    CertificateError, ClientConnection, Connection as Session, OtherError, ServerConnection,
-};
+use rustls::server::{Accepted, Acceptor};
+use rustls::{CertificateError, ClientConnection, Connection as Session, OtherError};
 
+use super::choice::Hello;
 use super::verify::Untrusted;
 use super::{ClientContext, ServerContext};
 use crate::error::Error;
@@ -45,12 +45,31 @@ impl TlsStream {
         Ok(Self::new(below, session.into()))
     }
 
-    pub(super) fn server(
+    /// Completes the handshake of a client, whose first message chooses the context.
+    pub(super) async fn accept(
         below: Box<dyn Connection>,
         context: &ServerContext,
     ) -> Result<Self, Error> {
-        let session = ServerConnection::new(context.config.clone()).map_err(refused)?;
-        Ok(Self::new(below, session.into()))
+        let mut acceptor = Acceptor::default();
+        let accepted = poll_fn(|cx| poll_hello(&mut acceptor, &*below, cx)).await?;
+        let hello = Hello::of(&accepted.client_hello());
+        let config = context.chosen(&hello).await?;
+        let session = match accepted.into_connection(config) {
+            Ok(session) => session,
+            Err((error, mut alert)) => {
+                poll_fn(|cx| {
+                    // The alert is lost if what is below is full.
+                    let written = alert.write(&mut Below(&*below, cx));
+                    drop(written);
+                    Poll::Ready(())
+                })
+                .await;
+                return Err(refused(error));
+            }
+        };
+        let stream = Self::new(below, session.into());
+        stream.shake_hands().await?;
+        Ok(stream)
     }
 
     fn new(below: Box<dyn Connection>, session: Session) -> Self {
@@ -231,6 +250,32 @@ impl Connection for TlsStream {
 
     fn session(&self) -> Option<super::Session> {
         Some(super::Session::of(&self.session.borrow()))
+    }
+}
+
+/// Reads the first message of a client. Its size is limited by rustls.
+fn poll_hello(
+    acceptor: &mut Acceptor,
+    below: &dyn Connection,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Accepted, Error>> {
+    loop {
+        match acceptor.read_tls(&mut Below(below, cx)) {
+            Ok(0) => return Poll::Ready(Err(disconnected())),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
+            Err(error) => return Poll::Ready(Err(Error::of_call(error, "read"))),
+        }
+        match acceptor.accept() {
+            Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
+            Ok(None) => {}
+            Err((error, mut alert)) => {
+                // The alert names the reason to the peer. It is lost if what is below is full.
+                let written = alert.write(&mut Below(below, cx));
+                drop(written);
+                return Poll::Ready(Err(refused(error)));
+            }
+        }
     }
 }
 

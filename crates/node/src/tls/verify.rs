@@ -13,6 +13,8 @@ use rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
 };
 
+use super::certificate::Fields;
+
 /// Verifies the certificate of a server.
 ///
 /// A certificate that is itself among the trusted ones is accepted, whatever it says of its use. A
@@ -158,48 +160,12 @@ impl From<Untrusted> for Error {
 
 /// Whether a certificate names itself as its issuer.
 fn is_self_signed(certificate: &CertificateDer<'_>) -> bool {
-    issuer_and_subject(certificate).is_some_and(|(issuer, subject)| issuer == subject)
-}
-
-/// Returns the encoded names in a certificate.
-fn issuer_and_subject(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
-    const VERSION: u8 = 0xa0;
-    let (_, mut outer) = element(&mut &*certificate)?;
-    let (_, mut fields) = element(&mut outer)?;
-    let (first, _) = element(&mut fields)?;
-    if first == VERSION {
-        // The serial number, which is the first field where the version is left out.
-        element(&mut fields)?;
-    }
-    let _algorithm = element(&mut fields)?;
-    let (_, issuer) = element(&mut fields)?;
-    let _validity = element(&mut fields)?;
-    let (_, subject) = element(&mut fields)?;
-    Some((issuer, subject))
-}
-
-/// Takes one element of DER: its tag and its content.
-fn element<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
-    let (&[tag, short], rest) = bytes.split_first_chunk()?;
-    let (length, rest) = match short {
-        ..=0x7f => (usize::from(short), rest),
-        0x81..=0x84 => {
-            let (digits, rest) = rest.split_at_checked(usize::from(short - 0x80))?;
-            let length = digits
-                .iter()
-                .fold(0, |all, &byte| all << 8 | usize::from(byte));
-            (length, rest)
-        }
-        _ => return None,
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    *bytes = rest;
-    Some((tag, content))
+    Fields::of(certificate).is_some_and(|fields| fields.issuer == fields.subject)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{element, issuer_and_subject};
+    use super::Fields;
 
     #[test]
     fn the_names_of_a_certificate_are_found_and_nothing_in_other_bytes() {
@@ -208,22 +174,10 @@ mod tests {
             0xa0, 0, 2, 1, 7, 0x30, 0, 0x30, 1, b'i', 0x30, 0, 0x30, 1, b's',
         ];
         let certificate = [&[0x30, 17, 0x30, 15], &fields[..]].concat();
-        let found = issuer_and_subject(&certificate);
+        let found = Fields::of(&certificate).map(|found| (found.issuer, found.subject));
         assert_eq!(found, Some((&b"i"[..], &b"s"[..])));
         for length in 0..certificate.len() {
-            assert_eq!(issuer_and_subject(&certificate[..length]), None, "{length}");
+            assert!(Fields::of(&certificate[..length]).is_none(), "{length}");
         }
-    }
-
-    #[test]
-    fn long_lengths_are_read_and_impossible_ones_refused() {
-        let long = [&[4, 0x82, 1, 0][..], &[9; 256]].concat();
-        assert_eq!(element(&mut &*long), Some((4, &[9; 256][..])));
-        assert_eq!(
-            element(&mut &[4, 0x84, 0xff, 0xff, 0xff, 0xff, 1][..]),
-            None
-        );
-        assert_eq!(element(&mut &[4, 0x80, 0, 0][..]), None);
-        assert_eq!(element(&mut &[4, 0x89, 0, 0][..]), None);
     }
 }

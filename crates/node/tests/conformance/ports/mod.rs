@@ -29,6 +29,7 @@ mod context_sockets;
 mod contexts;
 mod diagnostics;
 mod dialogues;
+mod dns;
 mod ends;
 mod errors;
 mod events;
@@ -178,6 +179,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     zlib::PORTS,
     diagnostics::PORTS,
     tls::PORTS,
+    dns::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.
