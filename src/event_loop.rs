@@ -503,7 +503,7 @@ impl Core {
     #[inline]
     pub(crate) fn drain(&self) {
         if !self.executor.lanes.is_idle() {
-            self.drain_some(Drain::default());
+            self.drain_some(Drain::NEW);
         }
     }
 

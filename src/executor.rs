@@ -103,8 +103,7 @@ pub(crate) struct Executor {
     kept: Cell<Option<Runnable>>,
 }
 
-/// The progress of a drain. A drain begins with the ticks.
-#[derive(Default)]
+/// The progress of a drain.
 pub(crate) struct Drain {
     /// The ticks of this round are done: all microtasks run before the next tick.
     in_microtasks: bool,
@@ -113,6 +112,12 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
+    /// A drain begins with the ticks.
+    pub(crate) const NEW: Self = Self {
+        in_microtasks: false,
+        ran: 0,
+    };
+
     /// Returns whether the last entry that was taken is a microtask.
     pub(crate) fn is_in_microtasks(&self) -> bool {
         self.in_microtasks
@@ -206,7 +211,7 @@ impl Executor {
     #[inline(always)]
     pub(crate) fn poll_front(&self) -> Drain {
         let Some(runnable) = self.lanes.pop_front() else {
-            return Drain::default();
+            return Drain::NEW;
         };
         self.run_task(runnable);
         self.polled.set(NO_TASK);

@@ -16,7 +16,8 @@ impl Executor {
         if !self.probe.wants(Wants::ACTIVITIES) {
             return run();
         }
-        self.probe.observe(body, origin, &self.clock, &|| None, run)
+        self.probe
+            .observe(body, move || origin, &self.clock, || None, run)
     }
 
     /// Runs a closure of a lane, which was queued while something watched. `site` is the line that
@@ -52,8 +53,8 @@ impl Executor {
             self.lanes.push_task(runnable);
         }
         if slot != MAIN_FUTURE {
-            let task = || self.tasks.info(slot);
-            self.probe.woken(id, &task, &|| self.polled_task());
+            let task = move || self.tasks.info(slot);
+            self.probe.woken(id, task, || self.polled_task());
         }
     }
 
@@ -83,12 +84,13 @@ impl Executor {
         let (slot, id) = (runnable.slot(), runnable.local().id);
         let ended = self.tasks.ended();
         if self.probe.wants(Wants::ACTIVITIES) && !runnable.is_aborted() {
-            let origin = Origin::at(Some(runnable.local().site));
-            let info = || self.tasks.info(slot);
+            let site = runnable.local().site;
+            let origin = move || Origin::at(Some(site));
+            let info = move || self.tasks.info(slot);
             // The observer may abort the task: it is asked again.
-            let poll = || self.run_or_drop_plainly(runnable);
+            let poll = move || self.run_or_drop_plainly(runnable);
             self.probe
-                .observe(Body::Poll(id), origin, &self.clock, &info, poll);
+                .observe(Body::Poll(id), origin, &self.clock, info, poll);
         } else {
             self.run_or_drop_plainly(runnable);
         }

@@ -176,19 +176,20 @@ impl Probe {
 /// What the cold twins call.
 impl Probe {
     /// Runs `run` as an activity. `info` describes the task of a poll.
+    // The closures are passed on by value: by reference, the short way would write them to memory.
     #[inline(always)]
     pub(crate) fn observe<R>(
         &self,
         body: Body,
-        origin: Origin,
+        origin: impl Fn() -> Origin,
         clock: &Clock,
-        info: &dyn Fn() -> Option<Info>,
+        info: impl Fn() -> Option<Info>,
         run: impl FnOnce() -> R,
     ) -> R {
         // The short way of a recorder, and the only one: without it `self_wake/recorded` is 402
         // instructions in place of 251. So it is inlined, and the rest is not.
         #[cfg(feature = "probe")]
-        if let Some(recording) = self.recording(body, origin, clock) {
+        if let Some(recording) = self.recording(body, origin(), clock) {
             let value = run();
             recording.finish();
             return value;
@@ -200,16 +201,16 @@ impl Probe {
     fn observe_by_list<R>(
         &self,
         body: Body,
-        origin: Origin,
+        origin: impl Fn() -> Origin,
         clock: &Clock,
-        info: &dyn Fn() -> Option<Info>,
+        info: impl Fn() -> Option<Info>,
         run: impl FnOnce() -> R,
     ) -> R {
         let activity = Activity {
             body,
-            origin,
+            origin: origin(),
             clock,
-            info,
+            info: &info,
             is_shared: self.has(Mode::SHARED),
         };
         let list = self.list();
@@ -286,8 +287,8 @@ impl Probe {
     pub(crate) fn woken(
         &self,
         id: Id,
-        task: &dyn Fn() -> Option<Info>,
-        by: &dyn Fn() -> Option<Info>,
+        task: impl Fn() -> Option<Info>,
+        by: impl Fn() -> Option<Info>,
     ) {
         // See `observe`.
         #[cfg(feature = "probe")]
@@ -301,10 +302,14 @@ impl Probe {
     fn woken_by_list(
         &self,
         id: Id,
-        task: &dyn Fn() -> Option<Info>,
-        by: &dyn Fn() -> Option<Info>,
+        task: impl Fn() -> Option<Info>,
+        by: impl Fn() -> Option<Info>,
     ) {
-        let wake = Wake { id, task, by };
+        let wake = Wake {
+            id,
+            task: &task,
+            by: &by,
+        };
         self.each(Wants::WAKES, |it| it.woken(&wake));
     }
 

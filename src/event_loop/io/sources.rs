@@ -145,11 +145,6 @@ impl SourceState {
         })
     }
 
-    #[cfg(feature = "net")]
-    pub(crate) fn role(&self) -> Role {
-        self.role.get()
-    }
-
     /// Sets the role of a source that has none.
     pub(crate) fn set_role(&self, core: &Core, role: Role) {
         self.role.set(role);
@@ -318,6 +313,10 @@ impl SourceState {
 /// What the sockets of a network ask.
 #[cfg(feature = "net")]
 impl SourceState {
+    pub(crate) fn role(&self) -> Role {
+        self.role.get()
+    }
+
     /// Returns whether both directions are closed. A hang-up of one leaves the other open.
     pub(crate) fn is_hung_up(&self) -> bool {
         let ready = self.ready.get();
