@@ -8,7 +8,7 @@ use crate::task_info::Id;
 
 impl Executor {
     /// Polls the main future, if it waits, as [`places_of`](Self::places_of) does a task.
-    pub(crate) fn places_of_main(&self) -> Vec<Place> {
+    pub(crate) fn places_of_main(&self) -> Vec<WaitPoint> {
         self.places_of(MAIN_FUTURE, Id::NONE)
     }
 
