@@ -1,4 +1,4 @@
-//! A `Send` coat for values that never leave their thread.
+//! A `Send` wrapper for values that never leave their thread.
 // Marks: `cold`: it panics.
 
 use std::fmt;

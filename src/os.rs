@@ -6,7 +6,7 @@
 //!
 //! fn main() -> std::io::Result<()> {
 //!     let system = os::system_name();
-//!     println!("{} {} on {}", system.system, system.release, os::hostname()?);
+//!     println!("{} {} on {:?}", system.system, system.release, os::hostname());
 //!     println!("load {:?}, up for {:?}", os::load_average()?, os::uptime()?);
 //!     Ok(())
 //! }

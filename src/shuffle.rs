@@ -24,7 +24,7 @@
 //! }
 //! ```
 //!
-//! A seed that fails is run again with fewer and fewer unusual answers, until none can be left out.
+//! A seed that fails is run again with fewer and fewer deviations, until none can be left out.
 //! The panic of [`explore`] prints what is left, the seed, and how to repeat both.
 //!
 //! | variable | effect |

@@ -104,7 +104,7 @@ use crate::site::Site;
 /// ```no_run
 /// #[phaseloop::main]
 /// async fn main() -> std::io::Result<()> {
-///     println!("ctrl-c ends this program in good order, a second one at once");
+///     println!("ctrl-c shuts this program down, a second one ends it at once");
 ///     phaseloop::signal::ctrl_c().await?;
 ///     println!("closing");
 ///     Ok(())

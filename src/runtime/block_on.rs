@@ -214,7 +214,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 ///
 /// # Errors
 ///
-/// If the loop ran dry while `main` was pending, or was stopped before `main` completed.
+/// If nothing could wake `main` any more while it was pending, or the loop was stopped before.
 ///
 /// # Panics
 ///

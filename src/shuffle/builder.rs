@@ -46,7 +46,8 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
+    /// The run of the loop panics if nothing is left that could wake the program, or after 200,000
+    /// turns.
     pub fn shuffle(self, chooser: impl Chooser + 'static) -> Self {
         self.shuffle_within(Box::new(chooser), Limits::default())
     }
@@ -67,7 +68,8 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// The run of the loop panics if nothing can happen any more, or after 200,000 turns.
+    /// The run of the loop panics if nothing is left that could wake the program, or after 200,000
+    /// turns.
     ///
     /// # Examples
     ///

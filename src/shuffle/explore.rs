@@ -25,9 +25,9 @@ use crate::wire::Settings;
 ///
 /// # Panics
 ///
-/// If a run fails: the program or one of its tasks panics, nothing can happen any more, the loop
-/// makes too many turns, its lanes do not become empty, or the same seed gives two different runs.
-/// The text is the [`Found`].
+/// If a run fails: the program or one of its tasks panics, nothing is left that could wake the
+/// program, the loop makes too many turns, its lanes do not become empty, or the same seed gives
+/// two different runs. The text is the [`Found`].
 ///
 /// # Examples
 ///

@@ -118,7 +118,7 @@ debug_as_display!(Found {
 
 impl std::error::Error for Found {}
 
-/// Returns the lines from the first unusual answer on.
+/// Returns the lines from the first deviation on.
 pub(super) fn trace(log: &Log) -> Vec<String> {
     let first = log.choices.iter().position(Choice::is_unusual);
     let lines = log.lines.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Finds a short list of unusual answers that still fails.
+//! Finds a short list of deviations that still fails.
 
 use std::time::{Duration, Instant};
 
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_question_that_is_not_asked_any_more_takes_its_number_along() {
-        // It fails if the last two of the questions that are asked get an unusual answer; one
+        // It fails if the last two of the questions that are asked get a deviation; one
         // question fewer is asked for each pick fewer.
         let mut fails = |list: &[Pick]| {
             let last = u32::try_from(list.len()).ok()?.checked_sub(1)?;

@@ -14,7 +14,7 @@ use crate::choices::{Chooser, Question, Who};
 /// use phaseloop::shuffle::{Explore, Strategy};
 ///
 /// fn main() {
-///     // All runs with at most one unusual answer: for a small program a proof.
+///     // All runs with at most one deviation: for a small program a proof.
 ///     let strategy = Strategy::Deviate { depth: 1, limit: 1_000 };
 ///     Explore::new().strategy(strategy).run(|| async {
 ///         phaseloop::spawn_blocking(|| ()).await.unwrap();
@@ -35,10 +35,10 @@ pub enum Strategy {
         /// The number of events whose order the bug needs, at least 1.
         depth: u32,
     },
-    /// All runs with no, one, two … up to `depth` unusual answers, in this order, at most `limit`
-    /// runs. What it finds has the fewest unusual answers possible.
+    /// All runs with no, one, two … up to `depth` deviations, in this order, at most `limit`
+    /// runs. What it finds has the fewest deviations possible.
     Deviate {
-        /// The most unusual answers in one run.
+        /// The most deviations in one run.
         depth: u32,
         /// The most runs.
         limit: u64,
@@ -149,7 +149,7 @@ impl Deviation {
         self.unusual.len()
     }
 
-    /// Returns the runs with one more unusual answer, behind the last one of this run.
+    /// Returns the runs with one more deviation, behind the last one of this run.
     pub(super) fn next(&self, choices: &[Choice]) -> Vec<Self> {
         let first = self.unusual.last().map_or(0, |(place, _)| place + 1);
         let questions = choices.iter().enumerate().skip(first);

@@ -371,8 +371,8 @@ impl Shuffled {
     ///
     /// # Panics
     ///
-    /// If the loop is stuck: nothing can happen any more, it has made too many turns, or a drain of
-    /// the lanes was too long.
+    /// If the loop is stuck: nothing is left that could wake the program, it has made too many
+    /// turns, or a drain of the lanes was too long.
     fn wait_shuffled(&self, core: &Core, timeout: Option<u64>) -> io::Result<()> {
         let limit = self.limits.max_turns;
         assert!(
@@ -546,7 +546,7 @@ impl Shuffled {
 
 /// The text of the panic of a loop that can only wait for ever.
 pub(crate) const DEAD_END: &str =
-    "nothing can happen any more, and the main future has not returned";
+    "nothing is left that could wake the program, and the main future has not returned";
 
 /// Panics, since the loops can only wait for ever.
 fn dead_end<'a>(loops: impl Iterator<Item = &'a Core>) -> ! {

@@ -159,7 +159,9 @@ fn a_lost_wake_is_a_dead_end() {
     });
     let found = found.unwrap_err();
     assert!(
-        found.message.starts_with("nothing can happen any more"),
+        found
+            .message
+            .starts_with("nothing is left that could wake the program"),
         "{found}"
     );
 }

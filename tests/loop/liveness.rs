@@ -317,7 +317,7 @@ fn a_handle_to_a_dropped_loop_does_nothing_quietly() {
     assert!(handle.is_closed());
     assert!(
         !handle.is_alive(),
-        "nothing can happen any more: {:?}",
+        "nothing is left that could wake the program: {:?}",
         handle.keepers()
     );
     let held = Rc::new(());

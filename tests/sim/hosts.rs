@@ -527,7 +527,9 @@ fn a_program_that_waits_for_ever_is_a_dead_end_at_once() {
     });
     let found = found.unwrap_err();
     assert!(
-        found.message.contains("nothing can happen any more"),
+        found
+            .message
+            .contains("nothing is left that could wake the program"),
         "{found}"
     );
     assert!(

@@ -72,7 +72,9 @@ fn main() {
 #[cfg(unix)]
 mod commands {
     use std::fs;
+    use std::io::{self, IsTerminal};
     use std::process::ExitCode;
+    use std::time::Instant;
 
     use serde_json::Value;
 
@@ -106,6 +108,9 @@ mod commands {
     /// Thousands of operations of each kind that `throughput` measures at once.
     const BATCHES: u32 = 100;
 
+    /// How many lines of a file are compared before the progress is shown again.
+    const PIECE: usize = 64;
+
     /// The exit status of a command that fails.
     const USAGE: u8 = 64;
 
@@ -124,9 +129,13 @@ mod commands {
                 });
                 Ok(ExitCode::SUCCESS)
             }
-            ["http", file] => read(file).map(|text| report(&http::compare(&text))),
-            ["clients", file] => read(file).map(|text| report(&http_clients::compare(&text))),
-            ["servers", file] => read(file).map(|text| report(&http_servers::compare(&text))),
+            ["http", file] => read(file).map(|text| report(&in_pieces(&text, http::compare))),
+            ["clients", file] => {
+                read(file).map(|text| report(&in_pieces(&text, http_clients::compare)))
+            }
+            ["servers", file] => {
+                read(file).map(|text| report(&in_pieces(&text, http_servers::compare)))
+            }
             ["fuzz", count] => fuzz(count),
             ["versions"] => versions(),
             ["throughput"] => throughput::compare(BATCHES).map(|()| ExitCode::SUCCESS),
@@ -146,7 +155,30 @@ mod commands {
     }
 
     fn golden(file: &str) -> Result<ExitCode, String> {
-        Ok(report(&golden::compare(&read(file)?, Clock::Virtual)))
+        let compare = |text: &str| golden::compare(text, Clock::Virtual);
+        Ok(report(&in_pieces(&read(file)?, compare)))
+    }
+
+    /// Compares a file. On a terminal this is done in pieces, with a line that shows how much is
+    /// done and the time that is left.
+    fn in_pieces(text: &str, compare: impl Fn(&str) -> golden::Comparison) -> golden::Comparison {
+        if !io::stderr().is_terminal() {
+            return compare(text);
+        }
+        let lines: Vec<_> = text.lines().collect();
+        let (start, mut all) = (Instant::now(), golden::Comparison::default());
+        for (number, piece) in lines.chunks(PIECE).enumerate() {
+            let done = number * PIECE;
+            let left = start.elapsed().as_secs() * (lines.len() - done) as u64 / done.max(1) as u64;
+            eprint!("\r\x1b[K{:3} %, {left} s left", 100 * done / lines.len());
+            // The empty lines keep the numbers of those that follow.
+            let one = compare(&("\n".repeat(done) + &piece.join("\n")));
+            all.passed += one.passed;
+            all.left_out += one.left_out;
+            all.faults.extend(one.faults);
+        }
+        eprint!("\r\x1b[K");
+        all
     }
 
     /// Prints every difference and the totals.
@@ -215,9 +247,7 @@ mod commands {
 
     fn fuzz(count: &str) -> Result<ExitCode, String> {
         let count = count.parse().map_err(|error| format!("{count}: {error}"))?;
-        Ok(report(&golden::compare(
-            &fuzz::record(count)?,
-            Clock::Virtual,
-        )))
+        let compare = |text: &str| golden::compare(text, Clock::Virtual);
+        Ok(report(&in_pieces(&fuzz::record(count)?, compare)))
     }
 }

@@ -21,7 +21,7 @@ use phaseloop::extension::Payload;
 use phaseloop::extension::discard;
 use phaseloop::extension::stderr;
 
-/// The exit code of a program whose main future was pending when the loop ran dry.
+/// The exit code of a program whose main future was pending when nothing kept the loop alive.
 const UNSETTLED_MAIN: i32 = 13;
 
 /// The exit code of a program that an uncaught panic or an unhandled rejection has ended.

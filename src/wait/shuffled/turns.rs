@@ -42,7 +42,7 @@ impl Turns {
     ///
     /// # Panics
     ///
-    /// If nothing can happen any more.
+    /// If nothing is left that could wake the program.
     pub(crate) fn next(&mut self, loops: &[(usize, Rc<Core>)]) -> io::Result<usize> {
         loop {
             let mut ready = Vec::with_capacity(loops.len());

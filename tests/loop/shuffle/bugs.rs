@@ -18,7 +18,7 @@ const MOST_SEEDS: u64 = 1_000;
 const MEDIAN: u64 = 50;
 /// The ordinary runs that do not find a bug.
 const ORDINARY_RUNS: u64 = 10_000;
-/// The most unusual answers of a shrunk failure.
+/// The most deviations of a shrunk failure.
 const MOST_ANSWERS: usize = 3;
 
 /// Checks that seeds find the bug from 20 starts, and that it shrinks to few answers.

@@ -57,7 +57,9 @@ fn a_program_that_waits_for_ever_is_a_dead_end() {
     let found = found.unwrap_err();
     assert_eq!(found.seed, None, "the usual run fails");
     assert!(
-        found.message.contains("nothing can happen any more"),
+        found
+            .message
+            .contains("nothing is left that could wake the program"),
         "{found}"
     );
 }
@@ -73,7 +75,9 @@ fn a_wait_for_a_peer_outside_is_a_dead_end_after_the_stall() {
     });
     let found = found.unwrap_err();
     assert!(
-        found.message.contains("nothing can happen any more"),
+        found
+            .message
+            .contains("nothing is left that could wake the program"),
         "{found}"
     );
 }
