@@ -4,9 +4,6 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 
-#[cfg(feature = "net")]
-use super::Io;
-
 #[derive(Default)]
 pub(super) struct Connects {
     /// The keys of the sources, with the addresses.
@@ -23,7 +20,7 @@ impl Connects {
 }
 
 #[cfg(feature = "net")]
-impl Io {
+impl super::Io {
     /// Notes that the source with this key is being connected to `address`.
     pub(crate) fn note_connect(&self, key: usize, address: SocketAddr) {
         self.connects.list.borrow_mut().push((key, address));

@@ -88,16 +88,6 @@ struct Entry {
 /// A callback that the loop runs when a job has completed.
 pub(crate) type After = Box<dyn FnOnce()>;
 
-impl Entry {
-    fn new(purpose: Purpose, asked_by: Asker) -> Self {
-        Self {
-            info: JobInfo { purpose, asked_by },
-            after: None,
-            is_lost: false,
-        }
-    }
-}
-
 impl Jobs {
     /// Forgets all jobs when the loop is dropped.
     pub(in crate::event_loop) fn clear(&self, steps: &mut Steps) {
@@ -178,8 +168,12 @@ impl Core {
             task.map_or(Asker::Callback, Asker::Task)
         };
         self.ledger.add(Keeper::Work);
-        let entry = Entry::new(purpose, asked_by);
-        JobKey(self.ledger.jobs.list.borrow_mut().insert(entry))
+        let info = JobInfo { purpose, asked_by };
+        JobKey(self.ledger.jobs.list.borrow_mut().insert(Entry {
+            info,
+            after: None,
+            is_lost: false,
+        }))
     }
 
     /// Starts to count the job that `make` creates, which counts as a task. `make` must not use
@@ -202,7 +196,11 @@ impl Core {
             id,
             job: job.clone(),
         };
-        vacant.insert(Entry::new(purpose, asked_by));
+        vacant.insert(Entry {
+            info: JobInfo { purpose, asked_by },
+            after: None,
+            is_lost: false,
+        });
         job
     }
 
