@@ -74,6 +74,8 @@ impl Executor {
     }
 
     /// Polls the main future, while something watches the loop.
+    // Not inlined: each poll of a task that is watched asks (row `self_wake/recorded`).
+    #[inline(never)]
     pub(super) fn run_main_reported(&self, runnable: Runnable) {
         let origin = Origin::at(Some(runnable.local().site));
         self.watching(Body::MainFuture, origin, || {
