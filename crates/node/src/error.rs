@@ -2,6 +2,7 @@
 
 mod system;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -53,6 +54,8 @@ struct Inner {
     request: Option<Box<Request>>,
     /// The line of the program that asked for what has failed.
     site: Option<Site>,
+    /// What was thrown, if it was no error of this crate.
+    value: Option<Rc<dyn Any>>,
 }
 
 enum Cause {
@@ -104,6 +107,7 @@ impl Error {
             cause: None,
             request: None,
             site: None,
+            value: None,
         });
         Self { inner }
     }
@@ -157,6 +161,7 @@ impl Error {
             name: self.inner.name.clone(),
             code: self.inner.code.clone(),
             message: self.inner.message.clone(),
+            value: self.inner.value.clone(),
             cause: Some(Cause::Node(self)),
             request: None,
             site: None,
@@ -165,6 +170,19 @@ impl Error {
         Self {
             inner: Rc::new(inner),
         }
+    }
+
+    /// Returns the error with the value that it stands for. A shared error stays as it is.
+    pub(super) fn with_value(mut self, value: Rc<dyn Any>) -> Self {
+        if let Some(inner) = Rc::get_mut(&mut self.inner) {
+            inner.value = Some(value);
+        }
+        self
+    }
+
+    /// The value that the error stands for.
+    pub(super) fn value(&self) -> Option<&Rc<dyn Any>> {
+        self.inner.value.as_ref()
     }
 
     /// The default reason of an [`AbortController`](super::AbortController). Node's is a
@@ -210,6 +228,7 @@ impl Error {
             cause: Some(Cause::Several(errors)),
             request: None,
             site: None,
+            value: None,
         });
         Self { inner }
     }
@@ -232,6 +251,7 @@ impl Error {
             cause,
             request: None,
             site: None,
+            value: None,
         });
         Self { inner }
     }
@@ -330,6 +350,7 @@ impl Error {
             cause: Some(Cause::Io(error)),
             request: Some(Box::new(request)),
             site: None,
+            value: None,
         });
         Self { inner }
     }

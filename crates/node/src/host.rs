@@ -13,6 +13,8 @@ use super::promise::Promise;
 use super::reason::{Reason, Thrown};
 use super::rejections::Rejection as State;
 use super::report;
+use super::stream::{ByteChunk, Duplex, Pipeline, PipelineEnd, Readable, Writable};
+use super::string_decoder::Encoding;
 use phaseloop::extension::Call;
 use phaseloop::extension::Loop;
 pub use phaseloop::extension::NumberedMap;
@@ -130,4 +132,73 @@ pub fn place(what: &'static str, at: Rc<str>) -> Place {
 #[must_use]
 pub fn text_of(code: &str) -> Option<&'static str> {
     super::error::text_of(code)
+}
+
+/// Returns the error with the value of the engine that it stands for.
+#[must_use]
+pub fn with_value(error: super::Error, value: Rc<dyn std::any::Any>) -> super::Error {
+    error.with_value(value)
+}
+
+/// Returns the value of [`with_value`], or the [`Reason`] that was thrown where only an error of
+/// this crate is kept.
+#[must_use]
+pub fn value_of(error: &super::Error) -> Option<&Rc<dyn std::any::Any>> {
+    error.value()
+}
+
+/// Returns the stream of two handles, if they are the sides of one.
+#[must_use]
+pub fn duplex_of<W: 'static, R: 'static>(
+    readable: &Readable<R>,
+    writable: &Writable<W>,
+) -> Option<Duplex<W, R>> {
+    Duplex::of_sides(readable, writable)
+}
+
+/// Pipes into a sink of other chunks, which is ended or stays open. A conversion that panics
+/// destroys the sink.
+pub fn pipe<T: Clone + Into<S> + 'static, S: 'static>(
+    source: &Readable<T>,
+    sink: &Writable<S>,
+    ends: bool,
+) {
+    source.pipe_with(sink, ends);
+}
+
+/// Stops a pipe into a sink of other chunks.
+pub fn unpipe<T: Clone + 'static, S: 'static>(source: &Readable<T>, sink: &Writable<S>) {
+    source.unpipe_from(sink);
+}
+
+/// Appends a stream of other chunks to a chain.
+pub fn through<T: Clone + Into<W> + 'static, W: 'static, R: 'static>(
+    chain: Pipeline<T>,
+    next: &Duplex<W, R>,
+) -> Pipeline<R> {
+    chain.through_other(next)
+}
+
+/// Ends a chain with a sink of other chunks, which is ended or stays open.
+pub fn into_sink<T: Clone + Into<S> + 'static, S: 'static>(
+    chain: Pipeline<T>,
+    sink: &Writable<S>,
+    ends: bool,
+) -> PipelineEnd {
+    chain.into_other(sink, ends)
+}
+
+/// Leaves a loop over the chunks of a stream: it is destroyed with the error, unless it is a message
+/// of HTTP with a rule of its own.
+pub fn leave<T: 'static>(readable: &Readable<T>, error: Option<super::Error>) {
+    readable.leave(error);
+}
+
+/// Decodes a stream from now on: `decode` gets each chunk, and `None` at the end.
+pub fn decode_with<T: ByteChunk>(
+    readable: &Readable<T>,
+    encoding: Encoding,
+    decode: impl FnMut(Option<T>) -> T + 'static,
+) {
+    readable.decode_with(encoding, decode);
 }

@@ -312,7 +312,7 @@ pub fn throw(error: impl Into<Box<dyn Error>>) -> ! {
 impl From<Reason> for NodeError {
     fn from(reason: Reason) -> Self {
         let error = reason.node_error().cloned();
-        error.unwrap_or_else(|| Self::new(reason.to_string()))
+        error.unwrap_or_else(|| Self::new(reason.to_string()).with_value(Rc::new(reason)))
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) type ConstructHook = Box<dyn FnOnce(Done)>;
 ///     })
 /// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamId(u64);
 
 /// The number of the next stream.

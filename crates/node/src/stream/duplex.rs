@@ -74,6 +74,14 @@ impl<W: 'static, R: 'static> Duplex<W, R> {
         })
     }
 
+    /// Returns the stream of two handles, if they are the sides of one.
+    pub(crate) fn of_sides(readable: &Readable<R>, writable: &Writable<W>) -> Option<Self> {
+        (readable.id() == writable.id()).then(|| Self {
+            readable: readable.clone(),
+            writable: writable.clone(),
+        })
+    }
+
     pub(crate) fn downgrade(&self) -> WeakDuplex<W, R> {
         WeakDuplex {
             readable: Rc::downgrade(self.readable.state()),

@@ -1,6 +1,6 @@
 //! Byte streams that are read as text.
 
-use super::chunk::{Bytes, Mode};
+use super::chunk::{ByteChunk, Bytes, Mode};
 use super::readable::Readable;
 use crate::events::ListenerId;
 use crate::string_decoder::{Encoding, StringDecoder};
@@ -71,6 +71,25 @@ impl Readable<Vec<u8>> {
     pub fn read_text(&self) -> Option<String> {
         let chunk = self.read()?;
         Some(String::from_utf8_lossy(&chunk).into_owned())
+    }
+}
+
+impl<T: ByteChunk> Readable<T> {
+    /// Decodes the stream from now on with `decode`, which gets each chunk, and `None` at the end.
+    /// The chunks that it returns count as their [`size`](ByteChunk::size) is.
+    pub(crate) fn decode_with(
+        &self,
+        encoding: Encoding,
+        mut decode: impl FnMut(Option<T>) -> T + 'static,
+    ) {
+        let state = &self.state;
+        let kept = state.buffer.take();
+        let kept = kept.into_iter().map(|chunk| decode(Some(chunk)));
+        let kept: std::collections::VecDeque<_> = kept.filter(|text| text.size() > 0).collect();
+        state.length.set(kept.iter().map(T::size).sum());
+        drop(state.buffer.replace(kept));
+        drop(state.decode.replace(Some(Box::new(decode))));
+        state.encoding.set(Some(encoding));
     }
 }
 

@@ -158,6 +158,13 @@ impl<T: 'static> State<T> {
     }
 }
 
+impl<T: 'static> Readable<T> {
+    /// Ends a loop over the chunks that is left before the end.
+    pub(crate) fn leave(&self, error: Option<Error>) {
+        self.state().base.leave(error);
+    }
+}
+
 impl<T: 'static> Chunks<T> {
     /// Sets whether the stream is destroyed if this is dropped before the end. The default is
     /// `true`. JavaScript: `readable.iterator({ destroyOnReturn })`.

@@ -39,9 +39,13 @@ impl<T: Clone + 'static> Readable<T> {
         self.pipe_with(sink, false);
     }
 
-    pub(super) fn pipe_with(&self, sink: &Writable<T>, end: bool) -> Rc<Pipe<T>> {
+    /// Pipes into a sink of other chunks. A conversion that panics destroys the sink.
+    pub(crate) fn pipe_with<S: 'static>(&self, sink: &Writable<S>, end: bool) -> Rc<Pipe<T, S>>
+    where
+        T: Into<S>,
+    {
         let node = Node::current();
-        let pipe = Rc::new_cyclic(|me: &Weak<Pipe<T>>| Pipe {
+        let pipe = Rc::new_cyclic(|me: &Weak<Pipe<T, S>>| Pipe {
             place: node.links.add(me.clone()),
             node,
             source: self.clone(),
@@ -63,6 +67,10 @@ impl<T: Clone + 'static> Readable<T> {
 
     /// Stops writing into `sink`. JavaScript: `readable.unpipe(sink)`.
     pub fn unpipe(&self, sink: &Writable<T>) {
+        self.unpipe_from(sink);
+    }
+
+    pub(crate) fn unpipe_from<S: 'static>(&self, sink: &Writable<S>) {
         let is_last = {
             let Some(pipes) = self.state().pipes.get() else {
                 return;
@@ -84,11 +92,11 @@ impl<T: Clone + 'static> Readable<T> {
 }
 
 /// A pipe and its streams hold each other until the pipe is cleaned up.
-pub(super) struct Pipe<T: 'static> {
+pub(crate) struct Pipe<T: 'static, S: 'static> {
     node: Rc<Node>,
     place: usize,
     source: Readable<T>,
-    pub(super) sink: Writable<T>,
+    pub(super) sink: Writable<S>,
     ends: bool,
     cleaned_up: Cell<bool>,
     on_source: RefCell<Vec<ListenerId>>,
@@ -99,7 +107,7 @@ pub(super) struct Pipe<T: 'static> {
     on_error: Cell<Option<ListenerId>>,
 }
 
-impl<T: 'static> Link for Pipe<T> {
+impl<T: 'static, S: 'static> Link for Pipe<T, S> {
     fn references(&self, found: &mut References) {
         found.readable(&self.source);
         found.writable(&self.sink);
@@ -111,13 +119,13 @@ impl<T: 'static> Link for Pipe<T> {
     }
 }
 
-impl<T: 'static> Drop for Pipe<T> {
+impl<T: 'static, S: 'static> Drop for Pipe<T, S> {
     fn drop(&mut self) {
         self.node.links.remove(self.place);
     }
 }
 
-impl<T: Clone + 'static> Pipe<T> {
+impl<T: Clone + Into<S> + 'static, S: 'static> Pipe<T, S> {
     fn start(self: &Rc<Self>) {
         let (source, sink) = (self.source.emitter(), self.sink.emitter());
         let state = self.source.state();
@@ -142,7 +150,7 @@ impl<T: Clone + 'static> Pipe<T> {
         self.on_sink.borrow_mut().push(listener);
         let pipe = self.clone();
         let listener = self.source.on_data(move |chunk| {
-            match promise::catch(|| pipe.sink.write(chunk.clone())) {
+            match promise::catch(|| pipe.sink.write(chunk.clone().into())) {
                 Ok(true) => {}
                 Ok(false) => pipe.pause(),
                 Err(reason) => pipe.sink.destroy(Some(error_of(&reason))),
@@ -181,7 +189,7 @@ impl<T: Clone + 'static> Pipe<T> {
     }
 
     fn unpipe(&self) {
-        self.source.unpipe(&self.sink);
+        self.source.unpipe_from(&self.sink);
     }
 
     /// Pauses the source while the sink is full.

@@ -92,8 +92,19 @@ pub struct Pipeline<T: 'static> {
 impl<T: Clone + 'static> Pipeline<T> {
     /// Appends a transform or another duplex stream.
     pub fn through<R: 'static>(self, next: &impl AsDuplex<T, R>) -> Pipeline<R> {
+        self.through_other(next)
+    }
+
+    /// Appends a stream of other chunks.
+    pub(crate) fn through_other<W: 'static, R: 'static>(
+        self,
+        next: &impl AsDuplex<W, R>,
+    ) -> Pipeline<R>
+    where
+        T: Into<W>,
+    {
         let last = self.last;
-        let feed = |row: &Rc<Row>, sink: &Writable<T>| row.pipe(&last, sink, true);
+        let feed = |row: &Rc<Row>, sink: &Writable<W>| row.pipe(&last, sink, true);
         self.row.through(next.as_duplex(), feed)
     }
 
@@ -104,6 +115,20 @@ impl<T: Clone + 'static> Pipeline<T> {
     /// Awaiting the end returns the error of the stream of the chain that has failed first.
     #[track_caller]
     pub fn into(self, sink: &Writable<T>) -> PipelineEnd {
+        self.into_other(sink, true)
+    }
+
+    /// Appends a sink of other chunks, which is ended or stays open, and starts the chain.
+    #[track_caller]
+    pub(crate) fn into_other<S: 'static>(self, sink: &Writable<S>, ends: bool) -> PipelineEnd
+    where
+        T: Into<S>,
+    {
+        if !ends {
+            self.row.watch_errors(sink.base());
+            self.row.pipe(&self.last, sink, false);
+            return PipelineEnd::new(self.row);
+        }
         let last = self.last;
         self.row.into(sink, |row| row.pipe(&last, sink, true))
     }
@@ -130,9 +155,7 @@ impl<T: Clone + 'static> Pipeline<T> {
     /// ```
     #[track_caller]
     pub fn into_open(self, sink: &Writable<T>) -> PipelineEnd {
-        self.row.watch_errors(sink.base());
-        self.row.pipe(&self.last, sink, false);
-        PipelineEnd::new(self.row)
+        self.into_other(sink, false)
     }
 }
 
@@ -342,10 +365,10 @@ impl Row {
         });
     }
 
-    pub(super) fn pipe<T: Clone + 'static>(
+    pub(super) fn pipe<T: Clone + Into<S> + 'static, S: 'static>(
         self: &Rc<Self>,
         source: &Readable<T>,
-        sink: &Writable<T>,
+        sink: &Writable<S>,
         ends: bool,
     ) {
         self.waiting.set(self.waiting.get() + 2);

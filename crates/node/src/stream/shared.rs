@@ -135,6 +135,13 @@ macro_rules! impl_stream {
                 self.state.base.destroyed.get()
             }
 
+            /// Returns whether the stream was destroyed and its `destroy` function is done. JavaScript:
+            /// `stream.closed`.
+            #[must_use]
+            pub fn closed(&self) -> bool {
+                self.state.base.closed.get()
+            }
+
             /// Returns the error with which the stream has failed. JavaScript: `stream.errored`.
             #[must_use]
             pub fn errored(&self) -> Option<Error> {

@@ -8,6 +8,7 @@ use super::base::Done;
 use super::chunk::{ByteChunk, Mode};
 use super::duplex::Duplex;
 use super::readable::{self, Readable, ReadableBuilder};
+use super::shared::Options;
 use super::writable::{Writable, WritableBuilder};
 use crate::error::Error;
 use crate::events::{Emitter, EventEmitter};
@@ -158,6 +159,7 @@ pub struct TransformBuilder<W: 'static, R: 'static> {
     flush: Option<FlushHook<R>>,
     readable_mark: Option<usize>,
     writable_mark: Option<usize>,
+    options: Options,
     /// Whether the writable side finishes before the flush.
     finishes_first: bool,
 }
@@ -236,6 +238,7 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
             flush: None,
             readable_mark: None,
             writable_mark: None,
+            options: Options::default(),
             finishes_first: false,
         }
     }
@@ -266,6 +269,26 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         self
     }
 
+    /// Sets the function that is called on a tick, before all others. JavaScript: `{ construct }`.
+    pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
+        self.options.set_construct(construct);
+        self
+    }
+
+    /// Sets the function that releases the resources of the stream when it is destroyed.
+    /// JavaScript: `{ destroy }`.
+    pub fn destroy(mut self, destroy: impl FnOnce(Option<Error>, Done) + 'static) -> Self {
+        self.options.set_destroy(destroy);
+        self
+    }
+
+    /// Sets whether the stream is destroyed after its end or after an error. The default is `true`.
+    /// JavaScript: `{ autoDestroy }`.
+    pub fn auto_destroy(mut self, auto_destroy: bool) -> Self {
+        self.options.set_auto_destroy(auto_destroy);
+        self
+    }
+
     /// Lets the writable side finish before the flush, as zlib's streams do.
     #[cfg(feature = "zlib")]
     pub(crate) fn finish_first(mut self) -> Self {
@@ -289,6 +312,7 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
         });
         let (writes, mut transform) = (link.clone(), self.transform);
         let write = Box::new(move |chunk, done| writes.transform(&mut transform, chunk, done));
+        readable.options = self.options;
         let (ends, flush, finishes_first) = (link.clone(), self.flush, self.finishes_first);
         if finishes_first {
             // More output that waits is not needed any more.
