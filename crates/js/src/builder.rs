@@ -15,7 +15,8 @@ use crate::error::Error;
 pub enum Modules {
     /// Those of Rust and files only.
     None,
-    /// Those that touch nothing outside of the engine: `events`, `path`, `timers`, `util`.
+    /// Those that touch nothing outside of the engine: `async_hooks`, `buffer`, `events`, `path`,
+    /// `stream`, `string_decoder`, `timers`, `util`.
     Core,
     /// All.
     #[default]

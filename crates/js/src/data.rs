@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use phaseloop_node::Timeout;
 use phaseloop_node::host::{NumberedMap, Place, Rejection};
 use phaseloop_node::process::Listener;
+use phaseloop_node::stream::StreamId;
 use slab::Slab;
 
 use crate::engine::{Held, Kept};
@@ -42,6 +43,14 @@ pub(crate) struct Data {
     /// What Rust has put in the place of modules.
     pub(crate) modules: RefCell<HashMap<String, Held>>,
     pub(crate) console: RefCell<Option<Box<dyn crate::Console>>>,
+    /// The objects of streams, weakly, for events that name another stream.
+    pub(crate) streams: RefCell<HashMap<StreamId, Held>>,
+    /// The stream of the object that was asked for it.
+    pub(crate) lent: Cell<Option<crate::natives::Handle>>,
+    pub(crate) lent_agent: Cell<Option<phaseloop_node::http::Agent>>,
+    pub(crate) lent_list: Cell<Option<phaseloop_node::net::BlockList>>,
+    /// The objects of streams that Rust has made, until they are closed.
+    pub(crate) kept: RefCell<HashMap<StreamId, Held>>,
     last: Cell<usize>,
 }
 
@@ -100,7 +109,8 @@ impl Data {
             listener.remove();
         }
         let (modules, rejections) = (self.modules.take(), self.rejections.take());
-        drop((timers, immediates, listeners, modules, rejections));
+        let kept = self.kept.take();
+        drop((kept, timers, immediates, listeners, modules, rejections));
         drop(self.calls.take());
     }
 }

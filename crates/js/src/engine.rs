@@ -10,6 +10,7 @@
     reason = "calls inside of calls, job queues and bytes are out of reach of the safe API"
 )]
 
+mod contexts;
 mod hook;
 mod memory;
 mod native;
@@ -28,6 +29,7 @@ use rquickjs::function::Rest;
 use rquickjs::{Context, Ctx, Function, Persistent, Runtime, Value, qjs};
 use slab::Slab;
 
+use self::contexts::Contexts;
 use self::hook::Hook;
 use self::memory::Limited;
 pub(crate) use self::native::{Kept, Key};
@@ -68,6 +70,7 @@ pub(crate) struct Inner {
     /// The class of numbered objects.
     numbered: Cell<qjs::JSClassID>,
     hook: Hook,
+    contexts: Contexts,
     /// How many calls into the engine are on the stack.
     depth: Cell<usize>,
     /// What unwinds through Rust as soon as JavaScript has returned.
@@ -113,6 +116,7 @@ impl Inner {
             natives: RefCell::default(),
             numbered: Cell::new(0),
             hook: Hook::default(),
+            contexts: Contexts::default(),
             depth: Cell::new(0),
             unwinding: Cell::new(None),
             deadline,
@@ -258,6 +262,16 @@ impl<'js> Scope<'js> {
         let function = self.known(Function::new(self.ctx.clone(), call))?;
         self.known(function.set_name(name))?;
         Ok(Val(function.into_value()))
+    }
+
+    /// Calls a function of JavaScript inside of one of Rust, which may queue microtasks before and
+    /// after it.
+    pub(crate) fn call_js(&self, f: &Val<'js>, this: &Val<'js>, args: &[Val<'js>]) -> Res<'js> {
+        self.inner.hook_to_js();
+        self.inner.hook.begin_js();
+        let result = f.call(this, args);
+        self.inner.hook_to_rust();
+        result
     }
 
     /// Turns an error of the bindings into an exception that is in the context.

@@ -219,6 +219,7 @@ pub(crate) fn of_reason(reason: &Reason) -> Option<&Error> {
     rejection
         .map(|rejection| &rejection.0.error)
         .or_else(|| reason.downcast_ref())
+        .or_else(|| host::node_error(reason).and_then(kept))
 }
 
 /// Returns what is printed of an uncaught error of JavaScript.
@@ -269,8 +270,37 @@ pub(crate) fn to_value<'js>(scope: &Scope<'js>, reason: &Reason) -> Res<'js> {
     }
 }
 
+/// Returns the error of the Node layer for a value of JavaScript. The value comes out again.
+pub(crate) fn to_node<'js>(scope: &Scope<'js>, value: &Val<'js>) -> NodeError {
+    of_js(&Error::caught(scope, value, false))
+}
+
+/// Returns the error of the Node layer for one of JavaScript, which comes out again.
+pub(crate) fn of_js(error: &Error) -> NodeError {
+    let name = match error.name() {
+        "" => "Error".to_owned(),
+        name => name.to_owned(),
+    };
+    let mut made = NodeError::named(name, error.message().to_owned());
+    if let Some(code) = error.code() {
+        made = made.coded(code.to_owned());
+    }
+    host::with_value(made, Rc::new(error.clone()))
+}
+
+/// Returns what an error of the Node layer stands for.
+fn kept(error: &NodeError) -> Option<&Error> {
+    let value = host::value_of(error)?;
+    let reason = || value.downcast_ref::<Reason>().and_then(of_reason);
+    value.downcast_ref::<Error>().or_else(reason)
+}
+
 /// Returns the value of JavaScript for an error of the Node layer.
 pub(crate) fn of_node<'js>(scope: &Scope<'js>, error: &NodeError) -> Res<'js> {
+    let known = kept(error).and_then(Error::held);
+    if let Some(held) = known.filter(|held| held.is_of(&scope.inner)) {
+        return held.get(scope);
+    }
     let fields = scope.object()?;
     if let Some(errno) = error.errno() {
         fields.set("errno", &scope.number(-f64::from(errno.abs())))?;

@@ -1,18 +1,30 @@
 //! The functions of Rust that the prelude calls.
 
+mod buffer;
+mod contexts;
+mod emitter;
 mod files;
+mod http;
+mod net;
 mod os;
 mod process;
+mod stream;
 mod system;
 mod timers;
 
 use phaseloop_node::host::{self, Place};
 
+pub(crate) use self::stream::Handle;
 pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 6] = [
+const TABLES: [&[(&str, Native)]; 11] = [
+    http::TABLE,
+    net::TABLE,
+    stream::TABLE,
+    buffer::TABLE,
+    contexts::TABLE,
     files::TABLE,
     os::TABLE,
     os::UNIX,
@@ -25,7 +37,15 @@ const TABLES: [&[(&str, Native)]; 6] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 7] = [
+const PUBLIC: [&str; 15] = [
+    "http",
+    "stream/consumers",
+    "net",
+    "stream",
+    "stream/promises",
+    "async_hooks",
+    "buffer",
+    "string_decoder",
     "events",
     "fs",
     "os",
@@ -89,7 +109,7 @@ fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
     let is_allowed = match settings.modules {
         crate::Modules::None => false,
-        crate::Modules::Core => name != "fs" && name != "os",
+        crate::Modules::Core => !["fs", "os", "net", "http"].contains(&&*name),
         crate::Modules::Node => true,
     };
     Ok(scope.boolean(is_known && is_allowed))

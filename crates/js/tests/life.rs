@@ -178,3 +178,68 @@ fn what_is_over_is_released() {
     });
     assert_eq!(exit.code(), 0);
 }
+
+/// Runs `source` a few times, then many times, and returns the values that Rust keeps after both.
+fn held_after(source: &str) -> (usize, usize) {
+    let source = source.to_owned();
+    let exit = phaseloop_node::run(async move {
+        let engine = Engine::new().unwrap();
+        let script = format!("(async () => {{ for (let i = 0; i < n; i++) {{ {source} }} }})()");
+        let mut held = Vec::new();
+        for count in [5, 60] {
+            engine
+                .run("n.js", &format!("globalThis.n = {count}"))
+                .unwrap();
+            let promise = engine.run("many.js", &script).unwrap().into_promise();
+            promise.await.unwrap();
+            phaseloop_node::sleep(30).await.unwrap();
+            held.push(engine.held());
+        }
+        (held[0], held[1])
+    });
+    exit.into_output().unwrap()
+}
+
+// J23: streams that are closed, sockets, servers and messages release their values.
+#[test]
+fn closed_streams_release_their_values() {
+    let streams = "const { Readable, Transform, Writable } = require('stream');
+        const sink = new Writable({ objectMode: true, write(x, e, f) { f(); } });
+        const twice = new Transform({ objectMode: true, transform(x, e, f) { f(null, x); } });
+        await require('stream/promises').pipeline(Readable.from([1, 2, 3]), twice, sink);
+        for await (const x of Readable.from(['a', 'b'])) ;";
+    let sockets = "await new Promise((done) => {
+            const server = require('net').createServer((s) => { s.on('data', (d) => s.end(d)); });
+            server.listen(0, '127.0.0.1', () => {
+                const c = require('net').connect(server.address().port, '127.0.0.1');
+                c.on('data', () => {});
+                c.on('close', () => server.close(done));
+                c.write('x');
+            });
+        });";
+    let messages = "await new Promise((done) => {
+            const http = require('http');
+            const server = http.createServer((q, s) => { q.resume(); s.end('y'); });
+            server.listen(0, '127.0.0.1', () => {
+                http.get({ port: server.address().port, host: '127.0.0.1', agent: false }, (s) => {
+                    s.resume();
+                    s.on('close', () => server.close(done));
+                });
+            });
+        });";
+    for source in [streams, sockets, messages] {
+        let (few, many) = held_after(source);
+        assert_eq!(few, many, "{source}");
+    }
+}
+
+// J23, J26: the frames of handlers go with them.
+#[test]
+fn frames_release_their_stores() {
+    let (few, many) = held_after(
+        "const { AsyncLocalStorage } = require('async_hooks');
+         const storage = globalThis.storage ??= new AsyncLocalStorage();
+         await storage.run({ i }, async () => { await null; await new Promise((f) => setImmediate(f)); });",
+    );
+    assert_eq!(few, many);
+}

@@ -188,8 +188,8 @@ pub fn into_sink<T: Clone + Into<S> + 'static, S: 'static>(
     chain.into_other(sink, ends)
 }
 
-/// Leaves a loop over the chunks of a stream: it is destroyed with the error, unless it is a message
-/// of HTTP with a rule of its own.
+/// Leaves a loop over the chunks of a stream: it is destroyed with the error, unless it is a
+/// message of HTTP with a rule of its own.
 pub fn leave<T: 'static>(readable: &Readable<T>, error: Option<super::Error>) {
     readable.leave(error);
 }

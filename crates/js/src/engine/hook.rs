@@ -17,9 +17,20 @@ use rquickjs::qjs;
 
 use super::{Inner, Scope};
 
+/// A kind of job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// One of the program.
+    Program,
+    /// The end of a run.
+    Mark,
+    /// One that enters a frame for the next.
+    Enter,
+}
+
 thread_local! {
-    /// Whether the job that ran last was a mark.
-    static WAS_MARK: Cell<bool> = const { Cell::new(false) };
+    /// What the job that ran last was.
+    static LAST: Cell<Last> = const { Cell::new(Last::Program) };
 }
 
 #[derive(Default)]
@@ -50,7 +61,21 @@ unsafe extern "C" fn mark(
     _argc: c_int,
     _argv: *mut qjs::JSValue,
 ) -> qjs::JSValue {
-    WAS_MARK.set(true);
+    LAST.set(Last::Mark);
+    qjs::JS_UNDEFINED
+}
+
+/// The job before the rest of an async function.
+///
+/// # Safety
+///
+/// The engine calls it with its own arguments; none is used.
+pub(super) unsafe extern "C" fn enter(
+    _ctx: *mut qjs::JSContext,
+    _argc: c_int,
+    _argv: *mut qjs::JSValue,
+) -> qjs::JSValue {
+    LAST.set(Last::Enter);
     qjs::JS_UNDEFINED
 }
 
@@ -112,14 +137,16 @@ impl Inner {
     fn run_each_job(self: &Rc<Self>, scope: &Scope<'_>) -> Option<crate::Error> {
         let hook = &self.hook;
         loop {
-            WAS_MARK.set(false);
+            LAST.set(Last::Program);
             let mut ctx = std::ptr::null_mut();
             // SAFETY: the runtime is alive, and `ctx` is a place for the context of the job.
             let ran = unsafe {
                 let runtime = qjs::JS_GetRuntime(self.raw.as_ptr());
                 qjs::JS_ExecutePendingJob(runtime, &mut ctx)
             };
-            if WAS_MARK.replace(false) {
+            let last = LAST.replace(Last::Program);
+            self.end_job(last);
+            if last == Last::Mark {
                 hook.marks.set(hook.marks.get() - 1);
                 return None;
             }

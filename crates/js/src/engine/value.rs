@@ -95,6 +95,10 @@ impl<'js> Val<'js> {
         self.0.is_undefined() || self.0.is_null()
     }
 
+    pub(crate) fn is_undefined(&self) -> bool {
+        self.0.is_undefined()
+    }
+
     pub(crate) fn is_object(&self) -> bool {
         self.0.is_object()
     }

@@ -366,5 +366,34 @@
     enumerable: true,
   });
   EventEmitter.EventEmitter = EventEmitter;
+
+  let Resourced;
+  const makeResourced = () => {
+    const { AsyncResource } = internal.builtin('async_hooks');
+    class EventEmitterReferencingAsyncResource extends AsyncResource {
+      #emitter;
+      constructor(emitter, type, options) {
+        super(type, options);
+        this.#emitter = emitter;
+      }
+      get eventEmitter() { return this.#emitter; }
+    }
+    return class EventEmitterAsyncResource extends EventEmitter {
+      #resource;
+      constructor(options = undefined) {
+        const name = typeof options === 'string' ? options : options?.name || new.target.name;
+        super(typeof options === 'string' ? undefined : options);
+        this.#resource = new EventEmitterReferencingAsyncResource(this, name, typeof options === 'string' ? undefined : options);
+      }
+      emit(event, ...args) {
+        return this.#resource.runInAsyncScope(super.emit, this, event, ...args);
+      }
+      emitDestroy() { this.#resource.emitDestroy(); }
+      get asyncId() { return this.#resource.asyncId(); }
+      get triggerAsyncId() { return this.#resource.triggerAsyncId(); }
+      get asyncResource() { return this.#resource; }
+    };
+  };
+  Object.defineProperty(EventEmitter, 'EventEmitterAsyncResource', { get: () => (Resourced ??= makeResourced()), enumerable: true, configurable: true });
   return EventEmitter;
 })

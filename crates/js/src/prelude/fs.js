@@ -33,7 +33,7 @@
     const encoding = encodingOf(name, options);
     if (encoding !== undefined && !/^utf-?8$/i.test(encoding)) throw notImplemented(`The encoding "${encoding}" of fs.${name}()`);
   };
-  const decoded = (bytes, encoding) => (encoding === undefined ? bytes : natives.decode(bytes, encoding));
+  const decoded = (bytes, encoding) => (encoding === undefined ? internal.builtin('buffer') && internal.asBuffer(bytes) : natives.decode(bytes, encoding));
   const flag = (name, value) => {
     if (value !== undefined && typeof value !== 'boolean') throw invalidType(`options.${name}`, 'boolean', value);
     return value === true;

@@ -143,7 +143,7 @@
   };
   internal.hide(globalThis, 'console', console);
   internal.hide(globalThis, 'global', globalThis);
-  for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util']]) {
+  for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer']]) {
     Object.defineProperty(globalThis, name, {
       get: () => internal.builtin(module)?.[name],
       set: (value) => internal.hide(globalThis, name, value),

@@ -135,8 +135,8 @@ macro_rules! impl_stream {
                 self.state.base.destroyed.get()
             }
 
-            /// Returns whether the stream was destroyed and its `destroy` function is done. JavaScript:
-            /// `stream.closed`.
+            /// Returns whether the stream was destroyed and its `destroy` function is done.
+            /// JavaScript: `stream.closed`.
             #[must_use]
             pub fn closed(&self) -> bool {
                 self.state.base.closed.get()

@@ -1,0 +1,5 @@
+// `stream/promises`.
+(function (natives, internal) {
+  'use strict';
+  return internal.builtin('stream').promises;
+})
