@@ -131,7 +131,7 @@
 //! |---|---|
 //! | start | `tour`, `phases`, `timers` |
 //! | servers | `tcp_echo`, `udp_echo`, `chat`, `http`, `static_files`, `ctrl_c`, `unix_pair` |
-//! | several cores | `all_cores`, `cluster`, `worker_pool` |
+//! | several cores | `all_cores`, `cluster`, `hot_restart`, `worker_pool` |
 //! | files, processes, terminals | `fs_copy`, `tail`, `run_child`, `keys` |
 //! | diagnosis | `why_hang`, `blame`, `top`, `context` |
 //! | tests | `orders`, `replicas` |
