@@ -17,15 +17,17 @@
 //! | `for await (const line of rl)` | [`lines`](Interface::lines) |
 //! | `rl.question(query, callback)` | [`question`](Interface::question) |
 //! | `await rl.question(query)` of `readline/promises` | [`promises::question`] |
+//! | `{ terminal: true, history, completer }` | [`terminal`](Interface::terminal), … |
+//! | `readline.cursorTo(..)`, `clearLine`, … | [`cursor_to`], [`clear_line`], … |
 //! | `rl.prompt()`, `rl.write(text)` | [`prompt`](Interface::prompt), [`write`](Interface::write) |
 //! | `rl.pause()`, `rl.resume()`, `rl.close()` | [`pause`](Interface::pause), … |
 //!
 //! # Terminals
 //!
-//! The module reads lines, not keys. On a terminal the line editor of the operating system is used:
-//! it echoes the keys, and a line arrives when the user presses Enter. Key bindings, history and
-//! completion of Node's terminal mode (`terminal: true`) do not exist here. Ctrl+C is the signal
-//! SIGINT; [`process::on_signal`](super::process::on_signal) catches it. Ctrl+D is EOF.
+//! By default the line editor of the operating system is used: it echoes the keys, and a line
+//! arrives when the user presses Enter. Ctrl+C is the signal SIGINT;
+//! [`process::on_signal`](super::process::on_signal) catches it. Ctrl+D is EOF.
+//! [`Interface::terminal`] edits the line itself, with history, completion and [`SIGINT`].
 //!
 //! # Memory
 //!
@@ -36,17 +38,23 @@
 //!
 //! The counterpart in plain Rust is `AsyncBufReadExt::lines` of the crate `futures`.
 
+mod cursor;
+mod keys;
 mod lines;
 pub mod promises;
 mod split;
+mod terminal;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
+pub use self::cursor::{Direction, clear_line, clear_screen_down, cursor_to, move_cursor};
 pub use self::lines::Lines;
 use self::split::LineSplitter;
+use self::terminal::Terminal;
+pub use self::terminal::{HISTORY, SIGINT};
 use super::abort::{AbortListener, AbortSignal};
 use super::context::Node;
 use super::error::Error;
@@ -95,6 +103,7 @@ pub fn create_interface(input: &Readable<Vec<u8>>) -> Interface {
         input: input.clone(),
         output: RefCell::default(),
         splitter: RefCell::default(),
+        terminal: RefCell::default(),
         prompt: RefCell::new("> ".to_owned()),
         question: Rc::default(),
         is_paused: Cell::new(false),
@@ -153,6 +162,8 @@ struct Inner {
     input: Readable<Vec<u8>>,
     output: RefCell<Option<Writable<Vec<u8>>>>,
     splitter: RefCell<LineSplitter>,
+    /// The line editor, if the interface has one.
+    terminal: RefCell<Option<Terminal>>,
     prompt: RefCell<String>,
     question: Rc<RefCell<Option<Question>>>,
     is_paused: Cell<bool>,
@@ -321,6 +332,9 @@ impl Interface {
     pub fn write(&self, text: &str) {
         self.inner.refuse_if_closed();
         self.inner.resume();
+        if self.inner.terminal.borrow().is_some() {
+            return self.inner.press(text);
+        }
         let lines = self.inner.splitter.borrow_mut().add_text(text);
         self.inner.emit_lines(lines);
     }
@@ -381,6 +395,9 @@ fn cancel(interface: &Weak<Inner>) {
 
 impl Inner {
     fn read(&self, chunk: &[u8]) {
+        if let Some(text) = self.decoded(chunk) {
+            return self.press(&text);
+        }
         let lines = self.splitter.borrow_mut().add(chunk);
         self.emit_lines(lines);
     }
@@ -444,8 +461,9 @@ impl Inner {
 
     fn write_prompt(&self) {
         self.resume();
-        let prompt = self.prompt.borrow().clone();
-        self.write_out(&prompt);
+        let drawn = self.redrawn();
+        let drawn = drawn.unwrap_or_else(|| self.prompt.borrow().clone());
+        self.write_out(&drawn);
     }
 
     fn write_out(&self, text: &str) {

@@ -48,7 +48,7 @@ impl ServerContext {
     /// # Examples
     ///
     /// ```no_run
-    /// use phaseloop_node::{Error, fs, tls::ServerContext};
+    /// use phaseloop_node::{fs, tls::ServerContext};
     ///
     /// fn main() {
     /// #     let (certificate, key) = (b"", b"");

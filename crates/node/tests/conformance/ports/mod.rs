@@ -79,6 +79,7 @@ mod processes;
 mod promise_timers;
 mod promises;
 mod readline;
+mod readline_terminal;
 mod small_modules;
 mod sockets;
 mod sockets_again;
@@ -180,6 +181,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     diagnostics::PORTS,
     tls::PORTS,
     dns::PORTS,
+    readline_terminal::PORTS,
 ];
 
 /// The table of one area; see the module's documentation.
