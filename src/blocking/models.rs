@@ -91,8 +91,6 @@ impl Home {
         unreachable!("a model has no tasks")
     }
 
-    pub(super) fn arrived(&self) {}
-
     pub(super) fn end(&self) -> Option<After> {
         None
     }

@@ -33,7 +33,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use self::after_io::{AfterIoList, Subscriber};
+use self::after_io::AfterIoList;
 use self::asyncs::Asyncs;
 use self::connects::Connects;
 use self::deferred::DeferredSources;
@@ -74,12 +74,6 @@ impl Io {
             asyncs: Asyncs::new(),
             after_io: AfterIoList::default(),
         }
-    }
-
-    /// Returns the subscriber of a kind, which its first use creates.
-    #[inline]
-    pub(crate) fn subscriber<S: Subscriber>(&self) -> &S {
-        self.after_io.subscriber()
     }
 
     #[inline]

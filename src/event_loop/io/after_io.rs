@@ -14,6 +14,7 @@ use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::io;
 
+use super::Io;
 use crate::event_loop::core::Core;
 
 /// A kind of event that comes last in the poll phase.
@@ -148,6 +149,14 @@ impl AfterIoList {
 
     pub(super) fn shut_down(&self) {
         self.iter().for_each(AfterIo::shut_down);
+    }
+}
+
+impl Io {
+    /// Returns the subscriber of a kind, which its first use creates.
+    #[inline]
+    pub(crate) fn subscriber<S: Subscriber>(&self) -> &S {
+        self.after_io.subscriber()
     }
 }
 
