@@ -349,7 +349,7 @@ impl UdpSocket {
     pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.packets()
             .multicast()?
-            .join_multicast_v4(&group, &interface)
+            .join_multicast_v4(group, interface)
     }
 
     /// Leaves a multicast group.
@@ -378,7 +378,7 @@ impl UdpSocket {
     pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.packets()
             .multicast()?
-            .leave_multicast_v4(&group, &interface)
+            .leave_multicast_v4(group, interface)
     }
 
     /// Joins a multicast group on the interface with this index; 0 lets the kernel choose the
