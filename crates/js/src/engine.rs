@@ -10,6 +10,7 @@
     reason = "calls inside of calls, job queues and bytes are out of reach of the safe API"
 )]
 
+mod clone;
 mod contexts;
 mod hook;
 mod memory;

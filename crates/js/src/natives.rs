@@ -7,6 +7,7 @@ mod files;
 mod http;
 mod net;
 mod os;
+mod ports;
 mod process;
 mod stream;
 mod system;
@@ -19,7 +20,8 @@ pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 11] = [
+const TABLES: [&[(&str, Native)]; 12] = [
+    ports::TABLE,
     http::TABLE,
     net::TABLE,
     stream::TABLE,

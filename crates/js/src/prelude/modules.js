@@ -143,7 +143,8 @@
   };
   internal.hide(globalThis, 'console', console);
   internal.hide(globalThis, 'global', globalThis);
-  for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer']]) {
+  for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer'],
+    ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports']]) {
     Object.defineProperty(globalThis, name, {
       get: () => internal.builtin(module)?.[name],
       set: (value) => internal.hide(globalThis, name, value),
