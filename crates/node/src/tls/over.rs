@@ -59,7 +59,7 @@ pub fn connect_over(
     context: &ClientContext,
 ) -> Socket {
     let (socket, context) = (Socket::new(), context.clone());
-    let below = Over::new(duplex.as_duplex());
+    let below = Over::boxed(duplex.as_duplex());
     let name = server_name.to_owned();
     socket.connect_by(Location::caller(), async move {
         let Ok(server) = ServerName::try_from(name.clone()) else {
@@ -88,7 +88,7 @@ pub fn connect_over(
 #[track_caller]
 pub fn accept_over(duplex: &impl AsDuplex<Vec<u8>, Vec<u8>>, context: &ServerContext) -> Socket {
     let (socket, context) = (Socket::new(), context.clone());
-    let below = Over::new(duplex.as_duplex());
+    let below = Over::boxed(duplex.as_duplex());
     socket.connect_by(Location::caller(), async move {
         let stream = TlsStream::accept(below, &context).await?;
         let stream: Box<dyn Connection> = Box::new(stream);
@@ -105,7 +105,7 @@ struct Over {
 }
 
 impl Over {
-    fn new(duplex: &Duplex<Vec<u8>, Vec<u8>>) -> Box<dyn Connection> {
+    fn boxed(duplex: &Duplex<Vec<u8>, Vec<u8>>) -> Box<dyn Connection> {
         Box::new(Self {
             duplex: duplex.clone(),
             reader: RefCell::new(duplex.readable().clone().into_reader()),
