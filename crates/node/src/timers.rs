@@ -1,12 +1,13 @@
 //! `set_timeout` and `set_interval`.
 //!
 //! ```
-//! use phaseloop_node::{Exit, clear_timeout, run, set_interval, set_timeout};
+//! use phaseloop_node::{Exit, clear_timeout, run, set_timeout};
 //!
 //! fn main() -> Exit<()> {
 //!     run(async {
-//!         let ticks = set_interval(1, || println!("tick"));
-//!         set_timeout(10, move || clear_timeout(&ticks));
+//!         set_timeout(2, || println!("two milliseconds later"));
+//!         let timeout = set_timeout(1, || unreachable!("it was cleared"));
+//!         clear_timeout(&timeout);
 //!     })
 //! }
 //! ```
