@@ -192,7 +192,7 @@ fn held_after(source: &str) -> (usize, usize) {
                 .unwrap();
             let promise = engine.run("many.js", &script).unwrap().into_promise();
             promise.await.unwrap();
-            phaseloop_node::sleep(30).await.unwrap();
+            sleep(30).await.unwrap();
             held.push(engine.held());
         }
         (held[0], held[1])

@@ -108,6 +108,10 @@ fn list<T: Clone>(items: &[T], show: impl Fn(&T) -> String) -> String {
     format!("[{}]", items.join(","))
 }
 
+#[expect(
+    clippy::ptr_arg,
+    reason = "`ask` calls it with the value of the promise"
+)]
 fn texts<T: Clone + Display>(items: &Vec<T>) -> String {
     list(items, |item| format!("{:?}", item.to_string()))
 }
