@@ -207,8 +207,8 @@ impl Command {
     }
 
     /// Starts a child at once; the future waits until it exits and collects its output. Of the
-    /// standard descriptors that were not set, the input is [`Stdio::null`] and the others are
-    /// pipes.
+    /// standard descriptors that were not set, the input is
+    /// [`Stdio::null`](crate::process::Stdio::null) and the others are pipes.
     ///
     /// # Errors
     ///

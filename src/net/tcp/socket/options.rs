@@ -234,7 +234,8 @@ impl TcpSocket {
         self.socket.options().keepalive()
     }
 
-    /// Sets what closing does with unsent bytes; see [`TcpStream::set_linger`]. A listener gives it
+    /// Sets what closing does with unsent bytes; see
+    /// [`TcpStream::set_linger`](crate::net::TcpStream::set_linger). A listener gives it
     /// to its connections, on most platforms.
     ///
     /// # Errors
@@ -305,11 +306,12 @@ impl TcpSocket {
         self.socket.options().linger()
     }
 
-    /// Sets keep-alive probes; see [`TcpStream::set_keepalive`].
+    /// Sets keep-alive probes; see
+    /// [`TcpStream::set_keepalive`](crate::net::TcpStream::set_keepalive).
     ///
     /// # Errors
     ///
-    /// The errors of [`TcpStream::set_keepalive`].
+    /// The errors of [`TcpStream::set_keepalive`](crate::net::TcpStream::set_keepalive).
     ///
     /// # Examples
     ///
