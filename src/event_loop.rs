@@ -15,9 +15,9 @@
 //! of a loop is a layer above (`src/runtime.rs`). The state of a loop has four parts; `core.rs`
 //! lists them.
 //!
-//! A new phase needs a variant of [`Phase`] with its name (`phase_order.rs`), a structure in
-//! `phases/`, a field in `Phases` with its places in `queue`, `load` and `clear_queues`
-//! (`phases.rs`), and a line in [`Core::turn`].
+//! A new phase needs a variant of [`Phase`] with its name and its place in `Phase::ALL`
+//! (`phase_order.rs`), a structure in `phases/`, a field in `Phases` with its places in `queue`,
+//! `load` and `clear_queues` (`phases.rs`), and a line in [`Core::turn`].
 //!
 //! # The words of the loop
 //!
@@ -42,8 +42,8 @@
 //!   is settled. It is not counted.
 //! - **Late**: said of a task that has woken itself once too often in a drain. It goes on in the
 //!   next poll phase (`io/late.rs`).
-//! - **Main future**: the future of `block_on` or `run`. It is polled as a microtask, but is not a
-//!   task: it may borrow from its caller.
+//! - **Main future**: the future of `block_on` or `run`. It is polled as a microtask, but is not in
+//!   the table of tasks: it may borrow from its caller.
 //! - **Owner thread**: the thread that created the loop, and the only one that runs its user code.
 //! - **Inbox**: the queue through which other threads send wakes and calls; the poll phase empties
 //!   it.
@@ -451,10 +451,10 @@ impl Core {
 /// Callbacks, and the drain after each.
 ///
 /// Each callback of a phase runs through [`Core::dispatch`]. The executor takes the entries out of
-/// the lanes and polls the tasks (`executor.rs`); only the functions here ask it to. Two callers
-/// order callback and drain themselves, by calling `drain`: contained panics (`uncaught.rs`), and
-/// the layer for Node, whose shared timer runs many user timers in one callback of the loop and
-/// drains between them.
+/// the lanes and polls the tasks (`executor.rs`). Two callers order callback and drain themselves,
+/// by calling `drain`: contained panics (`uncaught.rs`), and the layer for Node through
+/// `extension.rs`, whose shared timer runs many user timers in one callback of the loop and drains
+/// between them.
 impl Core {
     /// Runs one callback of a phase, then drains the lanes. `origin` names where the callback comes
     /// from; only a watched loop asks.

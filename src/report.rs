@@ -8,10 +8,11 @@ pub(crate) mod waits;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
-use self::waits::{PHASES, State, Wait, Waits, Who, short_name, waits};
+use self::waits::{State, Wait, Waits, Who, short_name, waits};
 use crate::event_loop::core::Core;
 use crate::event_loop::extension::{Due, Waiting};
 use crate::keeper::Keeper;
+use crate::phase_order::Phase;
 use crate::site::Site;
 use crate::task_info::Info;
 
@@ -152,7 +153,7 @@ fn add_main_future(core: &Core, lines: &mut Lines) {
 /// Adds the keepers that are counted and not listed.
 #[inline]
 fn add_counted(core: &Core, lines: &mut Lines) {
-    for phase in PHASES {
+    for phase in Phase::ALL {
         for _ in 0..core.phases.queue(phase).referenced() {
             lines.add(format!("queued for the {phase} phase"));
         }

@@ -1,4 +1,4 @@
-//! The state of one loop, in four parts by concern, and the flags of its run.
+//! The state of one loop: four parts by concern, how it waits, and the flags of its run.
 //!
 //! | part | holds | file |
 //! |---|---|---|
@@ -7,8 +7,9 @@
 //! | [`Io`] | the poller, its events, and what they wake | `io.rs` |
 //! | [`Ledger`] | what keeps the loop alive: counters, handles, jobs | `ledger.rs` |
 //!
-//! The fields of a part are private to its file and the files below it. A method of [`Core`] that
-//! needs one part is in that part's files; one that needs several is where it is called from.
+//! The fields of a part are private to its file and the files below it; those of [`Executor`] that
+//! `dispatch` reads are open to the crate. A method of [`Core`] that needs one part is in that
+//! part's files; one that needs several is where it is called from.
 //!
 //! Invariant: no `RefCell` is borrowed while user code runs, except the events of [`Io`], which
 //! only `ask_kernel` mutates. No method returns a borrow of a cell.

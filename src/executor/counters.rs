@@ -26,7 +26,7 @@ use crate::sys::clock::Counter;
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) turns: Cell<u64>,
-    callbacks: [Cell<u64>; 7],
+    callbacks: [Cell<u64>; Phase::ALL.len()],
     pub(crate) kernel_polls: Cell<u64>,
     /// The events that ended a wait.
     events_awaited: Cell<u64>,

@@ -10,7 +10,7 @@
 //! | `Executor::run_task` | [`Mode::POLL`] | `Executor::run_task_watched` |
 //! | `Executor::start` (a spawn) | [`Mode::SPAWN`] | `Executor::push_spawned_watched` |
 //! | `Executor::try_push_task` (a wake) | [`Mode::WAKE`] | `Executor::push_task_watched` |
-//! | `Core::push_tick`, `Core::push_microtask` | [`Mode::CALL`] | `Core::push_tick_watched` … |
+//! | `Core::push_call`, `Core::push_carried` | [`Mode::CALL`] | `Core::push_watched` |
 //! | `Core::turn::<false>` | [`Mode::TURN`] | `Core::turn::<true>` |
 //! | the ends of busy periods and waits | [`Mode::WAIT`] | `Core::end_busy_watched` … |
 //! | `Probe::log` | [`Wants::LOGS`] | `Probe::log_by_list` |

@@ -28,16 +28,6 @@ use crate::site::Site;
 use crate::sorted::{SortedMap, sorted_by_number};
 use crate::task_info::{Id, Info};
 
-/// The phases whose queues a report lists.
-pub(crate) const PHASES: [Phase; 6] = [
-    Phase::Pending,
-    Phase::Idle,
-    Phase::Prepare,
-    Phase::Poll,
-    Phase::Check,
-    Phase::Closing,
-];
-
 /// The main future, or a task by its place in [`Waits::tasks`].
 #[derive(Clone, Copy)]
 pub(crate) enum Who {
@@ -143,7 +133,7 @@ pub(crate) fn waits_by(core: &Core, known: &[(Polled, *const ())]) -> Waits {
         }
     }));
     waits.relate(&core.executor.awaited_sets());
-    for phase in PHASES {
+    for phase in Phase::ALL {
         for waker in core.phases.queue(phase).wakers() {
             waits.add(waker, Wait::Phase(phase));
         }

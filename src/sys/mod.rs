@@ -12,11 +12,11 @@
 //! | `datagrams` | many datagrams with one system call |
 //! | `descriptor` | pipes, and the flags of open descriptors |
 //! | [`describe`] | the names of descriptors: `TcpListener 127.0.0.1:7000` |
+//! | `ends` | the two addresses of a descriptor |
 //! | `errno` | names of OS error numbers |
 //! | `fork` | detection of forks |
 //! | `fs` | file times, owners, reflinks, file-system statistics, copies in the kernel |
 //! | `interfaces` | the addresses of the network interfaces |
-//! | `kqueue` | the event queue of macOS and the BSDs |
 //! | `names` | reverse name lookup |
 //! | `os` | queries about the machine, the process and its users |
 //! | `overlapped` | operations of Windows, which the kernel carries out on memory of its own |

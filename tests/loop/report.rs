@@ -17,6 +17,7 @@ use futures::channel::oneshot;
 use phaseloop::io::Source;
 #[cfg(unix)]
 use phaseloop::net::UnixStream;
+use phaseloop::phase::PhaseFuture;
 #[cfg(unix)]
 use phaseloop::process::Command;
 #[cfg(unix)]
@@ -238,6 +239,36 @@ fn jobs_are_named_with_who_has_asked_for_them() {
         let text = handle.report().to_string();
         assert!(!text.contains("pool job"), "{text}");
     });
+}
+
+#[test]
+fn a_wait_for_any_phase_is_named_and_keeps_the_loop_alive() {
+    let waits: [(&str, fn() -> PhaseFuture); 7] = [
+        ("pending", phase::pending),
+        ("idle", phase::idle),
+        ("prepare", phase::prepare),
+        ("poll", phase::poll),
+        ("check", phase::check),
+        ("closing", phase::closing),
+        ("timers", phase::timers),
+    ];
+    for (name, wait) in waits {
+        block_on(async {
+            let waiting = spawn(async move { wait().await });
+            // The task is polled behind this one, and waits then.
+            task::yield_microtask().await;
+            let text = LoopHandle::current().report().to_string();
+            assert!(
+                text.contains(&format!("queued for the {name} phase")),
+                "{text}"
+            );
+            assert!(
+                text.contains(&format!("waits for the {name} phase")),
+                "{text}"
+            );
+            waiting.await.unwrap();
+        });
+    }
 }
 
 /// A pool job whose future was dropped does not keep the loop alive.
