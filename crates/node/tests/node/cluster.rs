@@ -27,6 +27,13 @@ async fn ask(address: SocketAddr, text: &str) -> Vec<String> {
     answers
 }
 
+/// Waits until both loops listen: a connection goes to a loop that does.
+async fn until_all_listen(mut listening: cluster::Receiver<()>) {
+    for _ in 0..2 {
+        listening.recv().await.unwrap();
+    }
+}
+
 async fn shut_down() {
     let stopped = cluster::current().shutdown(Duration::from_secs(20)).await;
     assert!(stopped.is_clean(), "{stopped}");
@@ -38,15 +45,19 @@ fn a_server_listens_on_each_loop() {
     let run = cluster::Builder::new().loops(2).block_on(async {
         let listeners = listeners().await;
         let address = listeners.local_addr();
+        let (listens, listening) = cluster::channel(2);
         let servers = cluster::current().each(move |index| {
             let server = net::create_server(move |socket| socket.end(format!("net {index}")));
             server.listen(listeners.here());
             assert_eq!(server.address(), Some(address));
+            let listens = listens.clone();
             async move {
+                listens.send(()).await.unwrap();
                 cluster::stopping().cancelled().await;
                 server.close();
             }
         });
+        until_all_listen(listening).await;
         let answers = ask(address, "").await;
         assert_eq!(answers, ["net 0", "net 0", "net 1", "net 1"]);
         shut_down().await;
@@ -63,16 +74,20 @@ fn an_http_server_listens_on_each_loop() {
     let run = cluster::Builder::new().loops(2).block_on(async {
         let listeners = listeners().await;
         let address = listeners.local_addr();
+        let (listens, listening) = cluster::channel(2);
         let servers = cluster::current().each(move |index| {
             let server = http::create_server(move |_, response| {
                 response.end(format!("http {index}"));
             });
             server.listen(listeners.here());
+            let listens = listens.clone();
             async move {
+                listens.send(()).await.unwrap();
                 cluster::stopping().cancelled().await;
                 server.close();
             }
         });
+        until_all_listen(listening).await;
         let request = "GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
         let answers = ask(address, request).await;
         assert_eq!(answers, ["http 0", "http 0", "http 1", "http 1"]);
