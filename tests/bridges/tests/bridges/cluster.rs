@@ -38,6 +38,13 @@ async fn ask_four_times(address: SocketAddr) -> Vec<String> {
     bodies
 }
 
+/// Waits until both loops listen: a connection goes to a loop that does.
+async fn until_all_listen(mut listening: cluster::Receiver<()>) {
+    for _ in 0..2 {
+        listening.recv().await.unwrap();
+    }
+}
+
 async fn shut_down() {
     let stopped = cluster::current().shutdown(Duration::from_secs(20)).await;
     assert!(stopped.is_clean(), "{stopped}");
@@ -49,14 +56,22 @@ fn hyper_serves_on_all_loops() {
     let run = cluster::Builder::new().loops(2).block_on(async {
         let listeners = listeners().await;
         let address = listeners.local_addr();
+        let (listens, listening) = cluster::channel(2);
         let servers = cluster::current().each(move |index| {
             let answer = move |_: Request<Incoming>| async move {
                 let body = Full::new(Bytes::from(format!("hyper {index}")));
                 Ok::<_, Infallible>(Response::new(body))
             };
             let here = listeners.here();
-            serve(here, service_fn(answer)).with_graceful_shutdown(cluster::stopping().cancelled())
+            let serving = serve(here, service_fn(answer))
+                .with_graceful_shutdown(cluster::stopping().cancelled());
+            let listens = listens.clone();
+            async move {
+                listens.send(()).await.unwrap();
+                serving.await
+            }
         });
+        until_all_listen(listening).await;
         let bodies = ask_four_times(address).await;
         assert_eq!(bodies, ["hyper 0", "hyper 0", "hyper 1", "hyper 1"]);
         shut_down().await;
@@ -73,6 +88,7 @@ fn axum_serves_on_all_loops() {
     let run = cluster::Builder::new().loops(2).block_on(async {
         let listeners = listeners().await;
         let address = listeners.local_addr();
+        let (listens, listening) = cluster::channel(2);
         let servers = cluster::current().each(move |index| {
             let answer = move |ConnectInfo(peer): ConnectInfo<SocketAddr>| async move {
                 assert!(peer.ip().is_loopback());
@@ -80,8 +96,15 @@ fn axum_serves_on_all_loops() {
             };
             let router = Router::new().route("/", get(answer));
             let router = router.into_make_service_with_connect_info::<SocketAddr>();
-            serve(listeners.here(), router).with_graceful_shutdown(cluster::stopping().cancelled())
+            let serving = serve(listeners.here(), router)
+                .with_graceful_shutdown(cluster::stopping().cancelled());
+            let listens = listens.clone();
+            async move {
+                listens.send(()).await.unwrap();
+                serving.await
+            }
         });
+        until_all_listen(listening).await;
         let bodies = ask_four_times(address).await;
         assert_eq!(bodies, ["axum 0", "axum 0", "axum 1", "axum 1"]);
         shut_down().await;
