@@ -34,7 +34,10 @@ pub fn add_abort_signal(signal: &AbortSignal, stream: &impl AnyStream) {
         return base.destroy(Some(Error::aborted_by(reason)));
     }
     let (weak, known) = (Rc::downgrade(base), signal.downgrade());
+    // The signal holds what it may abort, as in JavaScript, until the stream has ended.
+    let held = base.hold();
     let listener = signal.on_abort(move || {
+        let _held = &held;
         let reason = known.upgrade().and_then(|signal| signal.reason());
         if let (Some(base), Some(reason)) = (weak.upgrade(), reason) {
             base.destroy(Some(Error::aborted_by(reason)));

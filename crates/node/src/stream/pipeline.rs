@@ -243,7 +243,13 @@ impl<V: 'static> PipelineEnd<V> {
     /// Destroys the chain with an abort error when `signal` is aborted. JavaScript: `{ signal }`.
     pub fn signal(self, signal: &AbortSignal) -> Self {
         let (row, by) = (Rc::downgrade(&self.row), signal.downgrade());
+        // The signal holds what it may abort, as in JavaScript; the end takes the listener off.
+        let members = self.row.members.borrow();
+        let bases = members.iter().filter_map(|member| member.base.upgrade());
+        let held: Vec<_> = bases.map(|base| base.hold()).collect();
+        drop(members);
         let abort = move || {
+            let _held = &held;
             let reason = by.upgrade().and_then(|signal| signal.reason());
             if let (Some(row), Some(reason)) = (row.upgrade(), reason) {
                 row.finish_all(Err(Error::aborted_by(reason)), false);

@@ -3,14 +3,16 @@
 #![cfg(all(target_os = "linux", feature = "tls"))]
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use crate::left::{isolated, leaves_nothing, until};
 use crate::util::memory::live;
 use phaseloop::phase;
 use phaseloop_node::stream::{
-    Duplex, END, Readable, Transform, Writable, compose, duplex_pair, pipeline,
+    CLOSE, Duplex, END, Readable, Transform, Writable, add_abort_signal, compose, duplex_pair,
+    pipeline,
 };
-use phaseloop_node::{Emitter as _, sleep, zlib};
+use phaseloop_node::{AbortController, Emitter as _, sleep, zlib};
 
 /// Far more than the links that wait for the next search have, and far less than those of all
 /// rounds.
@@ -164,8 +166,8 @@ fn pipes_that_are_dropped_are_freed() {
 #[test]
 fn links_that_are_in_use_survive_the_search() {
     isolated("links_that_are_in_use_survive_the_search", || async {
-        let seen = std::rc::Rc::new(Cell::new(0));
-        let waits = std::rc::Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::new(Cell::new(0));
+        let waits = Rc::new(RefCell::new(Vec::new()));
         for _ in 0..10 {
             let (seen, waits) = (seen.clone(), waits.clone());
             let sink = Writable::bytes(move |chunk: Vec<u8>, done| {
@@ -186,5 +188,35 @@ fn links_that_are_in_use_survive_the_search() {
             }
         }
         assert_eq!(seen.get(), 10 * 20 * 100);
+    });
+}
+
+/// The signal holds the streams that it may abort, also if nothing else does.
+#[test]
+fn an_abort_reaches_streams_that_only_links_hold() {
+    isolated("an_abort_reaches_streams_that_only_links_hold", || async {
+        let controller = AbortController::new();
+        let end = pipeline(&source())
+            .into(&stuck())
+            .signal(&controller.signal());
+        let closed = Rc::new(Cell::new(false));
+        let alone = source();
+        alone.on(CLOSE, {
+            let closed = closed.clone();
+            move |()| closed.set(true)
+        });
+        alone.pipe(&stuck());
+        add_abort_signal(&controller.signal(), &alone);
+        drop(alone);
+        phase::check().await;
+        // Enough links for several searches.
+        for _ in 0..200 {
+            source().pipe(&stuck());
+        }
+        phase::check().await;
+        controller.abort();
+        assert_eq!(end.await.unwrap_err().name(), "AbortError");
+        phase::check().await;
+        assert!(closed.get());
     });
 }
