@@ -87,6 +87,10 @@ impl Settings {
                 }
             }
             waiting = left;
+            // Each server has answered with an error: further rounds ask none.
+            if waiting.is_empty() {
+                break;
+            }
         }
         Err(fault)
     }
