@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use phaseloop::fs::{File, OpenOptions};
+use phaseloop::io::AsyncReadExt;
 
 const PAGE: usize = 4096;
 
@@ -96,5 +97,32 @@ fn a_file_opened_past_the_page_cache_is_read_by_a_job() {
         let mut buffer = Box::new(Aligned([0; PAGE]));
         let reading = pin!(file.read_at(&mut buffer.0, 0));
         assert!(matches!(poll_once(reading).await, Poll::Pending));
+    });
+}
+
+/// A copy of any length would stop the loop: a job makes the long ones.
+#[test]
+fn a_read_of_more_than_a_megabyte_is_no_copy_on_the_loop() {
+    let directory = Directory::new("cached-long");
+    let content = vec![7; 3 << 20];
+    let path = directory.file("file", &content);
+    if !is_asked(&path) {
+        return;
+    }
+    let (event_loop, pool) = with_threads(1);
+    event_loop.block_on(async {
+        let mut file = File::open(&path).await.unwrap();
+        let before = pool.stats().started;
+        let mut bytes = vec![0; 2 << 20];
+        file.read_exact_at(&mut bytes, 0).await.unwrap();
+        assert_eq!(bytes, content[..2 << 20]);
+        assert_eq!(pool.stats().started, before + 1);
+        let mut read = 0;
+        while read < content.len() {
+            let count = file.read(&mut bytes).await.unwrap();
+            assert!((1..=1 << 20).contains(&count), "{count} bytes at {read}");
+            read += count;
+        }
+        assert_eq!(read, content.len());
     });
 }

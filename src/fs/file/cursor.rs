@@ -114,7 +114,7 @@ impl Cursor {
         shared: &Arc<Shared>,
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        let room = room(buffers);
         if room == 0 {
             return Poll::Ready(Ok(0));
         }
@@ -150,10 +150,20 @@ impl Cursor {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Option<usize> {
         let is_possible = self.reads_at_once && self.can_seek == Some(true) && self.behind == 0;
-        if !is_possible || self.read_at_once >= MOST_AT_ONCE {
+        let most = MOST_AT_ONCE.saturating_sub(self.read_at_once);
+        if !is_possible || most == 0 {
             return None;
         }
-        match sys::fs::read_at_once(shared.file(), buffers, None) {
+        let read = if room(buffers) <= most {
+            sys::fs::read_at_once(shared.file(), buffers, None)
+        } else {
+            // A copy of any length would stop the loop.
+            let first = buffers.iter_mut().find(|buffer| !buffer.is_empty())?;
+            let length = first.len().min(most);
+            let mut first = [IoSliceMut::new(&mut first[..length])];
+            sys::fs::read_at_once(shared.file(), &mut first, None)
+        };
+        match read {
             // Some kernels return 0 for data that is not in the page cache, so this need not be
             // EOF. A job finds out.
             Ok(0) => None,
@@ -181,14 +191,15 @@ impl Cursor {
         buffers: &mut [IoSliceMut<'_>],
         offset: u64,
     ) -> Option<usize> {
-        if !self.reads_at_once || self.read_at_once >= MOST_AT_ONCE {
+        let room = room(buffers);
+        let cost = room.max(SMALLEST_STEP);
+        if !self.reads_at_once || cost > MOST_AT_ONCE.saturating_sub(self.read_at_once) {
             return None;
         }
-        let room: usize = buffers.iter().map(|buffer| buffer.len()).sum();
         let count = sys::fs::read_at_once(shared.file(), buffers, Some(offset)).ok()?;
         // Fewer are what is cached, or all up to EOF: a job finds out.
         (count == room).then(|| {
-            self.read_at_once += count.max(SMALLEST_STEP);
+            self.read_at_once += cost;
             count
         })
     }
@@ -526,4 +537,10 @@ impl Cursor {
         // It never exceeds the size of two buffers.
         (behind > 0).then(|| -i64::try_from(behind).unwrap_or(i64::MAX))
     }
+}
+
+/// The number of bytes that the buffers take.
+#[inline]
+fn room(buffers: &[IoSliceMut<'_>]) -> usize {
+    buffers.iter().map(|buffer| buffer.len()).sum()
 }
