@@ -303,7 +303,7 @@ impl Listeners {
         );
         if hub.balance == Balance::ReusePort {
             let mut state = lock(&hub.state);
-            if state.stage == Stage::Closed {
+            if state.stage != Stage::Open {
                 drop(state);
                 return Listener::at_rest(self.owner.clone());
             }
