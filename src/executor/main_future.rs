@@ -77,10 +77,13 @@ impl Executor {
     // Not inlined: each poll of a task that is watched asks (row `self_wake/recorded`).
     #[inline(never)]
     pub(super) fn run_main_reported(&self, runnable: Runnable) {
+        // An observer may panic, outside of the poll.
+        let unwound = Unwound(self);
         let origin = Origin::at(Some(runnable.local().site));
         self.watching(Body::MainFuture, origin, || {
             self.in_main_context(|| self.run_or_drop_plainly(runnable));
         });
+        std::mem::forget(unwound);
     }
 
     /// Returns whether the main future is being polled, here or further up the stack.
