@@ -2,6 +2,7 @@
 //! lateness of timers, and the delay that follows from them. On the paused clock all times are
 //! exact. Also libuv's tests of its metrics.
 
+#[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
 use crate::util::files::Directory;
 use crate::util::trace::{ZERO, busy, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};

@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", feature = "net"))]
 
 use crate::util::trace::{finish, paused, turn};
+use std::cell::RefCell;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
@@ -119,22 +120,25 @@ fn r193_a_path_is_removed_when_its_socket_goes() {
 /// A loop that is going takes no socket, and none is left behind.
 #[test]
 fn r193_a_path_is_removed_when_the_loop_refuses_its_socket() {
-    struct Bind(Rc<Place>);
+    struct Bind(Rc<Place>, Rc<RefCell<String>>);
     impl Drop for Bind {
         fn drop(&mut self) {
             let error = UnixDatagram::bind(&self.0.0).unwrap_err();
-            assert_eq!(error.to_string(), "the event loop has been dropped");
+            self.1.replace(error.to_string());
         }
     }
     let place = Rc::new(Place::new("refused"));
+    let error = Rc::new(RefCell::default());
     let (event_loop, handle, _) = paused();
-    let bind = Bind(place.clone());
+    let bind = Bind(place.clone(), error.clone());
     drop(handle.spawn(async move {
         std::future::pending::<()>().await;
         drop(bind);
     }));
     drop(event_loop);
     assert_eq!(Rc::strong_count(&place), 1, "it was dropped");
+    let refused = format!("bind {:?}: the event loop has been dropped", place.0);
+    assert_eq!(*error.borrow(), refused);
     assert!(!place.0.exists());
 }
 
