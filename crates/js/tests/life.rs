@@ -203,6 +203,7 @@ fn held_after(source: &str) -> (usize, usize) {
 // J23: streams that are closed, sockets, servers and messages release their values.
 #[test]
 fn closed_streams_release_their_values() {
+    let _alone = alone();
     let streams = "const { Readable, Transform, Writable } = require('stream');
         const sink = new Writable({ objectMode: true, write(x, e, f) { f(); } });
         const twice = new Transform({ objectMode: true, transform(x, e, f) { f(null, x); } });
@@ -236,6 +237,7 @@ fn closed_streams_release_their_values() {
 // J23, J26: the frames of handlers go with them.
 #[test]
 fn frames_release_their_stores() {
+    let _alone = alone();
     let (few, many) = held_after(
         "const { AsyncLocalStorage } = require('async_hooks');
          const storage = globalThis.storage ??= new AsyncLocalStorage();
