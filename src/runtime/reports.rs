@@ -11,7 +11,8 @@ impl LoopHandle {
     /// The cost is proportional to the size of the report, and the loop is not changed. A loop that
     /// waits can print its report on a signal, or on the request of another thread: `remote.call(||
     /// eprintln!("{}", LoopHandle::current().report()))`. `examples/why_hang.rs` shows both. If a
-    /// callback or poll does not return, the loop cannot report: the watchdog of the feature `probe` does.
+    /// callback or poll does not return, the loop cannot report: the watchdog of the feature
+    /// `probe` does.
     ///
     /// # Examples
     ///

@@ -39,14 +39,14 @@ use phaseloop::{Close, LoopHandle};
 /// use phaseloop_node::{Exit, run, stream::duplex_pair, tls};
 ///
 /// fn main() -> Exit<()> {
-/// #     let ca = include_bytes!("../../../../tests/util/certificates/ca.pem");
-/// #     let certificate = include_bytes!("../../../../tests/util/certificates/server.pem");
-/// #     let key = include_bytes!("../../../../tests/util/certificates/server.key");
+///     let file = |name| std::fs::read(format!("../../tests/util/certificates/{name}")).unwrap();
+///     let (ca, certificate) = (file("ca.pem"), file("server.pem"));
+///     let key = file("server.key");
 ///     run(async move {
 ///         let (left, right) = duplex_pair::<Vec<u8>>();
-///         let identity = tls::ServerContext::new(certificate, key).unwrap();
+///         let identity = tls::ServerContext::new(&certificate, &key).unwrap();
 ///         tls::accept_over(&right, &identity).end("hello");
-///         let trust = tls::ClientContext::with_ca(ca).unwrap();
+///         let trust = tls::ClientContext::with_ca(&ca).unwrap();
 ///         let client = tls::connect_over(&left, "localhost", &trust);
 ///         client.on_data(|bytes| assert_eq!(bytes, b"hello"));
 ///     })

@@ -61,7 +61,9 @@ fn seeds_find_that_async_h1_waits_for_ever_for_the_end_of_a_body() {
     let found = find(Explore::new(), a_body_in_chunks_is_read);
     assert!(found.seed.is_some(), "the usual order suffices: {found}");
     assert!(
-        found.message.starts_with("nothing is left that could wake the program"),
+        found
+            .message
+            .starts_with("nothing is left that could wake the program"),
         "{found}"
     );
 }
@@ -144,7 +146,9 @@ fn seeds_find_that_async_h1_loses_a_request_after_a_body_that_was_not_read() {
     let found = find(Explore::new(), two_requests_are_answered);
     assert!(found.seed.is_some(), "the usual order suffices: {found}");
     assert!(
-        found.message.starts_with("nothing is left that could wake the program"),
+        found
+            .message
+            .starts_with("nothing is left that could wake the program"),
         "{found}"
     );
 }
