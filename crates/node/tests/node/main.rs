@@ -59,6 +59,7 @@ mod http_server;
 mod io;
 mod memory_network;
 mod messages;
+mod npm;
 mod process;
 mod promises;
 mod readline;

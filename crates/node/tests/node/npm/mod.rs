@@ -1,0 +1,61 @@
+//! Packages of npm, ported. Each port runs a scenario that its package ran under Node 26. The file
+//! `.mjs` is the scenario in JavaScript, the file `.expected` what it printed.
+
+mod p_queue;
+mod p_queue_scenario;
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
+use std::rc::Rc;
+
+use phaseloop_node::perf_hooks::performance;
+use phaseloop_node::run_on;
+
+use crate::util::trace::paused;
+
+/// What a scenario prints.
+#[derive(Clone, Default)]
+struct Log {
+    lines: Rc<RefCell<Vec<String>>>,
+    start: Rc<Cell<f64>>,
+}
+
+impl Log {
+    fn part(&self, name: &str) {
+        self.log(format_args!("== {name}"));
+        self.start.set(performance::now());
+    }
+
+    fn log(&self, line: impl Display) {
+        self.lines.borrow_mut().push(line.to_string());
+    }
+
+    /// Logs the time since the beginning of the part, in steps of 50 ms.
+    fn stamp(&self, line: impl Display) {
+        let steps = (performance::now() - self.start.get()) / 50.0;
+        self.log(format_args!("{line}@{}", steps.round() * 50.0));
+    }
+}
+
+/// Runs a scenario on the paused clock and compares its lines with those of the package.
+fn prints<F: Future<Output = ()> + 'static>(
+    expected: &str,
+    scenario: impl FnOnce(Log) -> F + 'static,
+) {
+    let (mut event_loop, _, _) = paused();
+    let log = Log::default();
+    let exit = run_on(&mut event_loop, scenario(log.clone()));
+    assert_eq!(exit.code(), 0);
+    let lines = log.lines.take();
+    let expected: Vec<_> = expected.lines().collect();
+    let same = lines.iter().zip(&expected).take_while(|(a, b)| a == b);
+    let at = same.count();
+    assert!(
+        lines == expected,
+        "line {} is {:?} in place of {:?}:\n{}",
+        at + 1,
+        lines.get(at),
+        expected.get(at),
+        lines.join("\n")
+    );
+}
