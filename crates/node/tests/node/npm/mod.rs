@@ -1,6 +1,8 @@
 //! Packages of npm, ported. Each port runs a scenario that its package ran under Node 26. The file
 //! `.mjs` is the scenario in JavaScript, the file `.expected` what it printed.
 
+mod connect;
+mod connect_scenario;
 mod p_queue;
 mod p_queue_scenario;
 
