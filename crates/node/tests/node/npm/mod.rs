@@ -5,6 +5,8 @@ mod connect;
 mod connect_scenario;
 mod p_queue;
 mod p_queue_scenario;
+mod p_retry;
+mod p_retry_scenario;
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
