@@ -1,4 +1,5 @@
-//! A port of the package `connect` with its `finalhandler`: a chain of handlers for requests.
+//! A port of the package `connect` with its `finalhandler`: a chain of handlers for requests. An
+//! `http.Server` as a handler is left out.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,6 +9,8 @@ use phaseloop_node::stream::finished;
 use phaseloop_node::{Reason, catch, set_immediate};
 
 type Done = Rc<dyn Fn(Option<Reason>)>;
+type Handle = dyn Fn(&IncomingMessage, &ServerResponse, Next);
+type ErrorHandle = dyn Fn(Reason, &IncomingMessage, &ServerResponse, Next);
 
 /// The URL as it was sent: JavaScript's `req.originalUrl`.
 pub(crate) struct OriginalUrl(pub(crate) String);
@@ -29,8 +32,8 @@ impl std::fmt::Display for HttpError {
 impl std::error::Error for HttpError {}
 
 enum Handler {
-    Request(Box<dyn Fn(&IncomingMessage, &ServerResponse, Next)>),
-    Error(Box<dyn Fn(Reason, &IncomingMessage, &ServerResponse, Next)>),
+    Request(Box<Handle>),
+    Error(Box<ErrorHandle>),
 }
 
 struct Layer {

@@ -35,7 +35,7 @@ pub(crate) struct Failure {
     pub(crate) retries_consumed: u32,
 }
 
-type Hook<T> = Box<dyn Fn(&Failure) -> Promise<T>>;
+pub(crate) type Hook<T> = Box<dyn Fn(&Failure) -> Promise<T>>;
 
 pub(crate) struct Options {
     pub(crate) retries: f64,

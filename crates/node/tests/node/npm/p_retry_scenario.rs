@@ -5,7 +5,7 @@ use phaseloop_node::{
     AbortController, Error, Promise, Reason, queue_microtask, set_timeout, throw, try_call,
 };
 
-use super::p_retry::{AbortError, Failure, Options, make_retriable, p_retry};
+use super::p_retry::{AbortError, Hook, Options, make_retriable, p_retry};
 use super::{Log, prints};
 
 fn report<T: Clone + std::fmt::Display + 'static>(log: &Log, promise: &Promise<T>) -> Promise<()> {
@@ -31,7 +31,7 @@ fn until(log: &Log, last: u32) -> impl Fn(u32) -> Promise<u32> + use<> {
     }
 }
 
-fn on_failed_attempt(log: &Log) -> Box<dyn Fn(&Failure) -> Promise<()>> {
+fn on_failed_attempt(log: &Log) -> Hook<()> {
     let log = log.clone();
     Box::new(move |failure| {
         let left = match failure.retries_left {
