@@ -234,9 +234,9 @@ impl Module {
         let f = Rc::new(f);
         let closure: Closure = Rc::new(move |scope, args| {
             let (args, f) = (args_of(scope, args), f.clone());
-            let place = scope.place("async function of Rust, called at");
+            let line = scope.report_line("async function of Rust, called at");
             let function = phaseloop_node::try_call(async move {
-                let _place = place;
+                let _line = line;
                 f(args)
                     .await
                     .map(|value| Rc::new(RefCell::new(Some(value.to_js()))))

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use phaseloop_node::Timeout;
-use phaseloop_node::host::{NumberedMap, Place, Rejection};
+use phaseloop_node::host::{NumberedMap, Rejection, ReportLine};
 use phaseloop_node::process::Listener;
 use phaseloop_node::stream::StreamId;
 use slab::Slab;
@@ -64,7 +64,7 @@ pub(crate) struct Timer {
     /// Whether JavaScript has asked for its number.
     pub(crate) is_asked: bool,
     /// Its line in reports.
-    pub(crate) _place: Option<Place>,
+    pub(crate) _line: Option<ReportLine>,
 }
 
 /// An immediate that is set.

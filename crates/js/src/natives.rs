@@ -13,7 +13,7 @@ mod stream;
 mod system;
 mod timers;
 
-use phaseloop_node::host::{self, Place};
+use phaseloop_node::host::{self, ReportLine};
 
 pub(crate) use self::stream::Handle;
 pub(crate) use self::timers::Shapes;
@@ -158,12 +158,12 @@ fn position<'js>(scope: &Scope<'js>) -> Res<'js, Option<String>> {
 
 impl<'js> Scope<'js> {
     /// Adds a line to reports: `what`, and where the script is. `None` unless positions are asked for.
-    pub(crate) fn place(&self, what: &'static str) -> Option<Place> {
+    pub(crate) fn report_line(&self, what: &'static str) -> Option<ReportLine> {
         if !self.inner.data.settings.positions {
             return None;
         }
         match position(self) {
-            Ok(at) => Some(host::place(what, at?.into())),
+            Ok(at) => Some(host::report_line(what, at?.into())),
             Err(_) => {
                 self.take_exception();
                 None

@@ -256,9 +256,9 @@ struct Inner {
 
 /// Keeps a process while it runs or its pipes are open. The loop holds this value and drops it at
 /// its end.
-struct Kept(ChildProcess);
+struct ChildGuard(ChildProcess);
 
-impl Drop for Kept {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let child = self.0.inner.child.take();
         drop(child);
@@ -296,16 +296,16 @@ impl ChildProcess {
         this.inner
             .open
             .set(this.inner.open.get() + usize::from(has_handles));
-        let kept = Kept(this.clone());
+        let guard = ChildGuard(this.clone());
         next_tick(move || {
-            kept.0.ended(exit, Some(&error));
+            guard.0.ended(exit, Some(&error));
             in_callbacks(async move {
                 if has_handles {
-                    kept.0.until_open(1).await;
+                    guard.0.until_open(1).await;
                     phase::closing().await;
-                    kept.0.closed_one();
+                    guard.0.closed_one();
                 }
-                kept.0.until_open(0).await;
+                guard.0.until_open(0).await;
             });
         });
         this
@@ -369,12 +369,12 @@ impl ChildProcess {
         next_tick(move || {
             emitter.emit(SPAWN, ());
         });
-        let kept = Kept(this.clone());
+        let guard = ChildGuard(this.clone());
         in_callbacks(async move {
             let status = exited.await;
-            let exit = platform::exit_of(status.ok(), kept.0.inner.killed_by.get());
-            kept.0.ended(exit, None);
-            kept.0.until_open(0).await;
+            let exit = platform::exit_of(status.ok(), guard.0.inner.killed_by.get());
+            guard.0.ended(exit, None);
+            guard.0.until_open(0).await;
         });
         this
     }

@@ -11,9 +11,9 @@ use super::fs::StatWatchers;
 use super::http::HttpState;
 use super::net::ReadBuffer;
 use super::perf_hooks::{Observers, Timeline};
-use super::places::Places;
 use super::process::ProcessState;
 use super::rejections::Rejections;
+use super::report_lines::ReportLines;
 use super::stream::Links;
 use super::timers::TimerLists;
 use super::worker_threads::Environment;
@@ -41,7 +41,7 @@ pub(super) struct Node {
     pub(super) observers: Observers,
     pub(super) channels: Channels,
     /// What programs in another language wait for.
-    pub(super) places: Rc<Places>,
+    pub(super) report_lines: Rc<ReportLines>,
     /// What tasks wait for.
     pub(super) waits: Rc<NamedWaits>,
 }
@@ -92,7 +92,7 @@ impl Node {
                 timeline: Timeline::default(),
                 observers: Observers::default(),
                 channels: Channels::default(),
-                places: Rc::default(),
+                report_lines: Rc::default(),
                 waits: core.named_waits().clone(),
             }))
         };
@@ -123,7 +123,7 @@ impl Extension for Shared {
     fn report(&self, found: &mut Vec<Waiting>) {
         if let Some(core) = self.0.core() {
             self.0.timers.report(&core, found);
-            self.0.places.report(found);
+            self.0.report_lines.report(found);
             let own = self.own_wakers();
             for waiting in found {
                 let wakers = &mut waiting.wakers;

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use self::system::{Place, Request, head_of_file, syscall_of, text_of_file, text_of_socket};
+use self::system::{Endpoint, Request, head_of_file, syscall_of, text_of_file, text_of_socket};
 pub(super) use self::system::{code_of, text_of};
 use super::site::Site;
 use phaseloop::{OsError, os_error};
@@ -360,18 +360,18 @@ impl Error {
         error: io::Error,
         syscall: &'static str,
         says_why: bool,
-        place: &Place<'_>,
+        endpoint: &Endpoint<'_>,
     ) -> Self {
         let code = code_of(&error);
-        let text = code.map(|code| text_of_socket(syscall, code, says_why, place));
+        let text = code.map(|code| text_of_socket(syscall, code, says_why, endpoint));
         let request = Request {
             syscall: syscall.into(),
-            path: match place {
-                Place::Path(path) => Some((*path).to_owned()),
+            path: match endpoint {
+                Endpoint::Path(path) => Some((*path).to_owned()),
                 _ => None,
             },
-            address: match place {
-                Place::Address(address) => Some(*address),
+            address: match endpoint {
+                Endpoint::Address(address) => Some(*address),
                 _ => None,
             },
             ..Request::default()
@@ -382,7 +382,7 @@ impl Error {
 
     /// Creates `read ECONNRESET`.
     pub(super) fn of_call(error: io::Error, syscall: &'static str) -> Self {
-        Self::of_socket(error, syscall, false, &Place::None)
+        Self::of_socket(error, syscall, false, &Endpoint::None)
     }
 
     /// Creates `connect ECONNREFUSED 127.0.0.1:1` or `connect ENOENT /no/such/socket`, with the
@@ -398,12 +398,12 @@ impl Error {
     }
 
     pub(super) fn of_connect(error: io::Error) -> Self {
-        Self::of_place(error, "connect", false, None)
+        Self::of_endpoint(error, "connect", false, None)
     }
 
     /// Creates `listen EADDRINUSE: address already in use 127.0.0.1:1`.
     pub(super) fn of_listen(error: io::Error, address: Option<SocketAddr>) -> Self {
-        Self::of_place(error, "listen", true, address)
+        Self::of_endpoint(error, "listen", true, address)
     }
 
     /// Creates `listen EADDRINUSE: address already in use /path`. As libuv does, it reports a
@@ -413,12 +413,12 @@ impl Error {
             io::ErrorKind::NotFound => io::ErrorKind::PermissionDenied.into(),
             _ => error,
         };
-        Self::of_socket(error, "listen", true, &Place::Path(path))
+        Self::of_socket(error, "listen", true, &Endpoint::Path(path))
     }
 
     /// Creates `bind EADDRINUSE 127.0.0.1:1` or `send EMSGSIZE 127.0.0.1:1`.
     pub(super) fn of_address(error: io::Error, syscall: &'static str, to: SocketAddr) -> Self {
-        Self::of_place(error, syscall, false, Some(to))
+        Self::of_endpoint(error, syscall, false, Some(to))
     }
 
     /// Creates an error of a socket with `address`, or else with the address or path that `error`
@@ -426,12 +426,17 @@ impl Error {
     /// Creates the error of a bind to a local address, before a connect.
     pub(super) fn of_local(error: io::Error, local: SocketAddr) -> Self {
         match local.port() {
-            0 => Self::of_socket(error, "bind", false, &Place::Name(&local.ip().to_string())),
-            _ => Self::of_socket(error, "bind", false, &Place::Address(local)),
+            0 => Self::of_socket(
+                error,
+                "bind",
+                false,
+                &Endpoint::Name(&local.ip().to_string()),
+            ),
+            _ => Self::of_socket(error, "bind", false, &Endpoint::Address(local)),
         }
     }
 
-    fn of_place(
+    fn of_endpoint(
         error: io::Error,
         syscall: &'static str,
         says_why: bool,
@@ -440,12 +445,12 @@ impl Error {
         let about = OsError::of(&error);
         let address = address.or_else(|| about?.address());
         let path = about.and_then(OsError::path).map(Path::to_owned);
-        let place = match (address, &path) {
-            (Some(address), _) => Place::Address(address),
-            (None, Some(path)) => Place::Path(path),
-            (None, None) => Place::None,
+        let endpoint = match (address, &path) {
+            (Some(address), _) => Endpoint::Address(address),
+            (None, Some(path)) => Endpoint::Path(path),
+            (None, None) => Endpoint::None,
         };
-        Self::of_socket(error, syscall, says_why, &place)
+        Self::of_socket(error, syscall, says_why, &endpoint)
     }
 
     /// Creates the error of `rm` for a directory without `recursive`: `Path is a directory: rm
@@ -502,7 +507,7 @@ impl Error {
                 "ENOTFOUND"
             }
         });
-        let text = text_of_socket("getaddrinfo", code, false, &Place::Name(host));
+        let text = text_of_socket("getaddrinfo", code, false, &Endpoint::Name(host));
         let request = Request {
             syscall: "getaddrinfo".into(),
             ..Request::default()
@@ -522,7 +527,7 @@ impl From<io::Error> for Error {
         };
         if file.address().is_some() {
             let syscall = file.operation();
-            return Self::of_place(error, syscall, false, None);
+            return Self::of_endpoint(error, syscall, false, None);
         }
         let request = Request {
             syscall: syscall_of(file.operation()).into(),

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::context::Node;
-pub use super::places::Place;
 use super::process::Origin;
 use super::promise::Promise;
 use super::reason::{Reason, Thrown};
 use super::rejections::Rejection as State;
 use super::report;
+pub use super::report_lines::ReportLine;
 use super::stream::{ByteChunk, Duplex, Pipeline, PipelineEnd, Readable, Writable};
 use super::string_decoder::Encoding;
 use phaseloop::extension::Call;
@@ -124,8 +124,8 @@ pub fn describe_with(f: fn(&Reason, Origin) -> Option<String>) {
 ///
 /// When no loop runs on this thread.
 #[must_use]
-pub fn place(what: &'static str, at: Rc<str>) -> Place {
-    Node::current().places.add(what, at)
+pub fn report_line(what: &'static str, at: Rc<str>) -> ReportLine {
+    Node::current().report_lines.add(what, at)
 }
 
 /// Returns Node's text for the code of a system error, such as `ENOENT`.

@@ -98,12 +98,12 @@ mod error;
 mod generator;
 #[cfg(unix)]
 mod ipc;
-mod places;
 pub mod process;
 mod promise;
 mod reason;
 mod rejections;
 mod report;
+mod report_lines;
 mod run;
 mod site;
 mod thenable;

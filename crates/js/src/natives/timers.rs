@@ -147,7 +147,7 @@ fn start<'js>(scope: &Scope<'js>, timer: &Val<'js>, id: usize, delay: f64, repea
         object: scope.keep(timer),
         is_refreshed: false,
         is_asked: false,
-        _place: scope.place("timer of"),
+        _line: scope.report_line("timer of"),
     };
     scope.inner.data.timers.borrow_mut().insert(id, timer);
 }

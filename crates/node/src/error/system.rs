@@ -187,7 +187,7 @@ pub(super) fn text_of_file(code: &str, request: &Request) -> String {
 }
 
 /// The peer or local address of a socket, as Node writes it: without brackets.
-pub(super) enum Place<'a> {
+pub(super) enum Endpoint<'a> {
     None,
     Address(SocketAddr),
     Path(&'a Path),
@@ -200,17 +200,17 @@ pub(super) fn text_of_socket(
     syscall: &str,
     code: &str,
     says_why: bool,
-    place: &Place<'_>,
+    endpoint: &Endpoint<'_>,
 ) -> String {
     let mut text = format!("{syscall} {code}");
     if let Some(why) = text_of(code).filter(|_| says_why) {
         let _ = write!(text, ": {why}");
     }
-    let _ = match place {
-        Place::None => Ok(()),
-        Place::Address(address) => write!(text, " {}:{}", address.ip(), address.port()),
-        Place::Path(path) => write!(text, " {}", path.display()),
-        Place::Name(name) => write!(text, " {name}"),
+    let _ = match endpoint {
+        Endpoint::None => Ok(()),
+        Endpoint::Address(address) => write!(text, " {}:{}", address.ip(), address.port()),
+        Endpoint::Path(path) => write!(text, " {}", path.display()),
+        Endpoint::Name(name) => write!(text, " {name}"),
     };
     text
 }

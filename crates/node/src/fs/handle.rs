@@ -212,7 +212,7 @@ impl FileHandle {
     /// }
     /// ```
     pub fn create_read_stream(&self, options: ReadStreamOptions) -> Readable<Vec<u8>> {
-        streams::reader(streams::Place::Handle(self.clone()), options)
+        streams::reader(streams::FileSource::Handle(self.clone()), options)
     }
 
     /// Returns a stream that writes the file from `start`, or from its current position if `start`
@@ -224,7 +224,7 @@ impl FileHandle {
     ///
     /// When no loop runs on this thread.
     pub fn create_write_stream(&self, options: WriteStreamOptions) -> Writable<Vec<u8>> {
-        streams::writer(streams::Place::Handle(self.clone()), options)
+        streams::writer(streams::FileSource::Handle(self.clone()), options)
     }
 
     /// Reads the file line by line, and closes it at its end. JavaScript: `filehandle.readLines()`.

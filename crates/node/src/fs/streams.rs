@@ -76,16 +76,16 @@ pub fn create_read_stream_with(
     path: impl AsRef<Path>,
     options: ReadStreamOptions,
 ) -> Readable<Vec<u8>> {
-    reader(Place::Path(path.as_ref().to_owned()), options)
+    reader(FileSource::Path(path.as_ref().to_owned()), options)
 }
 
 /// Where the file of a stream comes from.
-pub(super) enum Place {
+pub(super) enum FileSource {
     Path(PathBuf),
     Handle(FileHandle),
 }
 
-pub(super) fn reader(place: Place, options: ReadStreamOptions) -> Readable<Vec<u8>> {
+pub(super) fn reader(source: FileSource, options: ReadStreamOptions) -> Readable<Vec<u8>> {
     let ReadStreamOptions { start, end, .. } = options;
     if start > end {
         let text = format!(
@@ -98,7 +98,7 @@ pub(super) fn reader(place: Place, options: ReadStreamOptions) -> Readable<Vec<u
     let readable = Readable::bytes()
         .high_water_mark(options.high_water_mark)
         .auto_destroy(options.auto_close)
-        .construct(move |done| opens.open(place, options.flags, options.mode, done))
+        .construct(move |done| opens.open(source, options.flags, options.mode, done))
         .read(move |readable, size| {
             let left = end.saturating_add(1).saturating_sub(reads.position.get());
             let size = usize::try_from(left).map_or(size, |left| size.min(left));
@@ -178,10 +178,10 @@ pub fn create_write_stream_with(
     path: impl AsRef<Path>,
     options: WriteStreamOptions,
 ) -> Writable<Vec<u8>> {
-    writer(Place::Path(path.as_ref().to_owned()), options)
+    writer(FileSource::Path(path.as_ref().to_owned()), options)
 }
 
-pub(super) fn writer(place: Place, options: WriteStreamOptions) -> Writable<Vec<u8>> {
+pub(super) fn writer(source: FileSource, options: WriteStreamOptions) -> Writable<Vec<u8>> {
     let stream = Rc::new(FileStream {
         flushes: options.flush,
         ..FileStream::starting_at(options.start)
@@ -193,7 +193,7 @@ pub(super) fn writer(place: Place, options: WriteStreamOptions) -> Writable<Vec<
     .write_all(move |chunks, done| writes_all.write(chunks, done))
     .high_water_mark(options.high_water_mark)
     .auto_destroy(options.auto_close)
-    .construct(move |done| opens.open(place, options.flags, options.mode, done))
+    .construct(move |done| opens.open(source, options.flags, options.mode, done))
     .destroy(move |error, done| closes.close(error, done))
     .build();
     writable.emitter().set_class("WriteStream");
@@ -265,10 +265,10 @@ impl FileStream {
         self.emitter.replace(Some(stream.emitter().downgrade()));
     }
 
-    fn open(self: Rc<Self>, place: Place, flags: Flags, mode: u32, done: Done) {
-        let path = match place {
-            Place::Path(path) => path,
-            Place::Handle(handle) => {
+    fn open(self: Rc<Self>, source: FileSource, flags: Flags, mode: u32, done: Done) {
+        let path = match source {
+            FileSource::Path(path) => path,
+            FileSource::Handle(handle) => {
                 let opened = handle.opened();
                 self.handle.replace(Some(handle));
                 return done.call(opened.map(|file| _ = self.file.replace(Some(file))));

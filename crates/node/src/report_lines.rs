@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 use phaseloop::extension::Waiting;
 
-/// The places of what waits, in the order of its making.
+/// The lines of what waits, in the order of their creation.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct ReportLines {
     next: Cell<u64>,
     all: RefCell<BTreeMap<u64, (&'static str, Rc<str>)>>,
 }
 
-impl Places {
-    pub(crate) fn add(self: &Rc<Self>, what: &'static str, at: Rc<str>) -> Place {
+impl ReportLines {
+    pub(crate) fn add(self: &Rc<Self>, what: &'static str, at: Rc<str>) -> ReportLine {
         let number = self.next.get();
         self.next.set(number + 1);
         self.all.borrow_mut().insert(number, (what, at));
-        Place(self.clone(), number)
+        ReportLine(self.clone(), number)
     }
 
     pub(crate) fn report(&self, found: &mut Vec<Waiting>) {
@@ -28,15 +28,15 @@ impl Places {
 }
 
 /// A line in the reports of the loop, until it is dropped.
-pub struct Place(Rc<Places>, u64);
+pub struct ReportLine(Rc<ReportLines>, u64);
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for ReportLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Place").field(&self.1).finish()
+        f.debug_tuple("ReportLine").field(&self.1).finish()
     }
 }
 
-impl Drop for Place {
+impl Drop for ReportLine {
     fn drop(&mut self) {
         self.0.all.borrow_mut().remove(&self.1);
     }
