@@ -63,3 +63,32 @@ fn prints<F: Future<Output = ()> + 'static>(
         lines.join("\n")
     );
 }
+
+/// The guide has the numbers of lines that are neither empty nor comments, and of clones.
+#[test]
+fn the_guide_counts_the_lines_and_clones_of_the_ports() {
+    let guide = include_str!("../../../src/guide/porting.md");
+    let ports: [(&str, &[&str]); 3] = [
+        ("connect", &[include_str!("connect.rs")]),
+        (
+            "p-queue",
+            &[
+                include_str!("p_queue.rs"),
+                include_str!("p_queue/interval.rs"),
+                include_str!("p_queue/timeout.rs"),
+            ],
+        ),
+        ("p-retry", &[include_str!("p_retry.rs")]),
+    ];
+    for (name, files) in ports {
+        let lines = files.iter().flat_map(|file| file.lines()).map(str::trim);
+        let code = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+        let clones = |file: &&str| file.matches(".clone()").count();
+        let clones: usize = files.iter().map(clones).sum();
+        let counts = format!(" | {} | {clones} |", code.count());
+        let row = guide
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}`")));
+        assert!(row.unwrap().ends_with(&counts), "{name}{counts}");
+    }
+}
