@@ -68,8 +68,9 @@ async function serve(name, app, requests) {
   outer.use('/b', inner);
   outer.use((req, res, next) => { seen('outer, none', req); next(req.url === '/fail' ? new Error('outer') : undefined); });
   app.use('/a', outer);
+  app.use('/server', http.createServer((req, res) => { seen('server', req); res.end('server'); }));
   app.use((err, req, res, next) => { seen(`error ${err.message}`, req); next(err); });
-  await serve('nested', app, [['GET', '/a/b/c/d'], ['GET', '/a/b/x'], ['GET', '/a/y'], ['GET', '/z'], ['GET', '/a/fail']]);
+  await serve('nested', app, [['GET', '/a/b/c/d'], ['GET', '/a/b/x'], ['GET', '/a/y'], ['GET', '/z'], ['GET', '/a/fail'], ['GET', '/server/x']]);
 }
 {
   const app = connect();

@@ -1,12 +1,13 @@
-//! A port of the package `connect` with its `finalhandler`: a chain of handlers for requests. An
-//! `http.Server` as a handler is left out.
+//! A port of the package `connect` with its `finalhandler`: a chain of handlers for requests.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use phaseloop_node::http::{self, IncomingMessage, Server, ServerResponse, status_message};
+use phaseloop_node::http::{
+    self, Exchange, IncomingMessage, REQUEST, Server, ServerResponse, status_message,
+};
 use phaseloop_node::stream::finished;
-use phaseloop_node::{Reason, catch, set_immediate};
+use phaseloop_node::{Emitter, Reason, catch, set_immediate};
 
 type Done = Rc<dyn Fn(Option<Reason>)>;
 type Handle = dyn Fn(&IncomingMessage, &ServerResponse, Next);
@@ -77,6 +78,15 @@ impl App {
         let app = app.clone();
         self.layer(route, move |req, res, next| {
             app.handle(req, res, Rc::new(move |error| next.call(error)));
+        });
+    }
+
+    /// JavaScript takes the first listener of the server.
+    pub(crate) fn mount_server(&self, route: &str, server: &Server) {
+        let server = server.clone();
+        self.layer(route, move |req, res, _| {
+            let (request, response) = (req.clone(), res.clone());
+            server.emit(REQUEST, Exchange { request, response });
         });
     }
 

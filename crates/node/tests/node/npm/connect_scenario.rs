@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use phaseloop_node::events::{ERROR, once};
-use phaseloop_node::http::{ABORTED, Agent, IncomingMessage, RequestOptions, Server, request};
+use phaseloop_node::http::{
+    self, ABORTED, Agent, IncomingMessage, RequestOptions, Server, request,
+};
 use phaseloop_node::net::LISTENING;
 use phaseloop_node::stream::CLOSE;
 use phaseloop_node::{Emitter, Error, Promise, set_timeout, throw};
@@ -152,7 +154,7 @@ async fn mounted(log: &Log) {
 
 async fn nested(log: &Log) {
     let [app, outer, inner] = [App::new(true), App::new(true), App::new(true)];
-    let [a, b, c, d] = [log.clone(), log.clone(), log.clone(), log.clone()];
+    let [a, b, c, d, e] = [(); 5].map(|()| log.clone());
     inner.layer("/c", move |req, res, _| {
         seen(&a, "inner", req);
         res.end("inner");
@@ -170,11 +172,16 @@ async fn nested(log: &Log) {
         }
     });
     app.mount("/a", &outer);
+    let server = http::create_server(move |req, res| {
+        seen(&e, "server", req);
+        res.end("server");
+    });
+    app.mount_server("/server", &server);
     app.error_layer("/", move |error, req, _, next| {
         seen(&d, &format!("error {error}"), req);
         next.call(Some(error));
     });
-    let paths = ["/a/b/c/d", "/a/b/x", "/a/y", "/z", "/a/fail"];
+    let paths = ["/a/b/c/d", "/a/b/x", "/a/y", "/z", "/a/fail", "/server/x"];
     serve(log, "nested", &app, &paths.map(|path| ("GET", path))).await;
 }
 
