@@ -243,8 +243,9 @@ fn jobs_are_named_with_who_has_asked_for_them() {
 
 #[test]
 fn a_wait_for_any_phase_is_named_and_keeps_the_loop_alive() {
-    let waits: [(&str, fn() -> PhaseFuture); 7] = [
-        ("pending", phase::pending),
+    type Wait = fn() -> PhaseFuture;
+    let waits = [
+        ("pending", phase::pending as Wait),
         ("idle", phase::idle),
         ("prepare", phase::prepare),
         ("poll", phase::poll),
