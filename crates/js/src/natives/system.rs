@@ -23,6 +23,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("compile", compile),
     ("rustModule", rust_module),
     ("promiseState", promise_state),
+    ("debugs", debugs),
 ];
 
 /// The start of the first engine of the process.
@@ -137,4 +138,10 @@ fn rust_module<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 fn promise_state<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let (state, result) = arg(scope, args, 0).promise_state(scope);
     scope.array(&[scope.string(state)?, result])
+}
+
+/// Returns whether `NODE_DEBUG` names a section.
+fn debugs<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let log = phaseloop_node::util::debuglog(&text(scope, args, 0)?);
+    Ok(scope.boolean(log.enabled()))
 }

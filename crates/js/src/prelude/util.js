@@ -344,10 +344,29 @@
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   };
+  // The first call looks at `NODE_DEBUG`.
+  const debuglog = (section, callback) => {
+    const name = `${section}`.toUpperCase();
+    let isOn;
+    const enabled = () => (isOn ??= natives.debugs(name));
+    const print = (...args) => {
+      if (enabled()) natives.write(2, `${name} ${process.pid}: ${format(...args)}\n`);
+    };
+    Object.defineProperty(print, 'enabled', { get: enabled, configurable: true, enumerable: true });
+    let isFirst = typeof callback === 'function';
+    const log = (...args) => {
+      if (isFirst) {
+        isFirst = false;
+        callback(print);
+      }
+      print(...args);
+    };
+    return Object.defineProperty(log, 'enabled', { get: enabled, configurable: true, enumerable: true });
+  };
   return {
     inspect, format, promisify, callbackify, deprecate, inherits, isDeepStrictEqual: deep, TextEncoder, TextDecoder, aborted,
     formatWithOptions: (options, ...args) => format(...args),
-    debuglog: () => () => {},
+    debuglog, debug: debuglog,
     stripVTControlCharacters: (text) => text.replace(/\u001b\[[0-9;]*[A-Za-z]/g, ''),
     toUSVString: (text) => `${text}`.toWellFormed(),
     types: {
