@@ -48,6 +48,7 @@ pub(crate) struct Data {
     /// The stream of the object that was asked for it.
     pub(crate) lent: Cell<Option<crate::natives::Handle>>,
     pub(crate) lent_agent: Cell<Option<phaseloop_node::http::Agent>>,
+    pub(crate) lent_signal: Cell<Option<phaseloop_node::AbortSignal>>,
     pub(crate) lent_list: Cell<Option<phaseloop_node::net::BlockList>>,
     /// The objects of streams that Rust has made, until they are closed.
     pub(crate) kept: RefCell<HashMap<StreamId, Held>>,

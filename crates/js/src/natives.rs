@@ -39,7 +39,7 @@ const TABLES: [&[(&str, Native)]; 12] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 15] = [
+const PUBLIC: [&str; 16] = [
     "http",
     "stream/consumers",
     "net",
@@ -50,6 +50,7 @@ const PUBLIC: [&str; 15] = [
     "string_decoder",
     "events",
     "fs",
+    "fs/promises",
     "os",
     "path",
     "timers",
@@ -111,7 +112,7 @@ fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
     let is_allowed = match settings.modules {
         crate::Modules::None => false,
-        crate::Modules::Core => !["fs", "os", "net", "http"].contains(&&*name),
+        crate::Modules::Core => !["fs", "fs/promises", "os", "net", "http"].contains(&&*name),
         crate::Modules::Node => true,
     };
     Ok(scope.boolean(is_known && is_allowed))

@@ -1,10 +1,14 @@
 //! Files: what modules are read by, and the part of `fs` that is bound.
 
+mod handle;
+mod pool;
+mod sync;
+mod watch;
+
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use phaseloop_node::fs as node;
 use phaseloop_node::{Error, Reason, host};
 
 use super::{arg, number, text};
@@ -22,15 +26,21 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("isFolder", is_folder),
     ("remove", remove),
     ("isTerminal", is_terminal),
-    ("makeFolder", make_folder),
-    ("unlink", unlink),
-    ("readFile", read_file),
-    ("writeFile", write_file),
+    ("fs", pool::call),
+    ("fsController", pool::controller),
+    ("fsStream", handle::stream),
+    ("fsSync", sync::call),
+    ("watch", watch::watch),
+    ("watchFile", watch::watch_file),
+    ("unwatchFile", watch::unwatch_file),
 ];
 
 /// Returns the path of an argument, if the engine may touch it.
 fn path<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, PathBuf> {
-    let path = PathBuf::from(text(scope, args, 0)?);
+    allowed(scope, PathBuf::from(text(scope, args, 0)?))
+}
+
+fn allowed<'js>(scope: &Scope<'js>, path: PathBuf) -> Res<'js, PathBuf> {
     if scope.inner.data.settings.files.allows(&path) {
         return Ok(path);
     }
@@ -39,6 +49,35 @@ fn path<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, PathBuf> {
         "Access to this API has been restricted",
     );
     Err(scope.throw_reason(&Reason::new(error)))
+}
+
+/// An operation that this platform does not have.
+fn unknown(scope: &Scope<'_>, operation: &str) -> Fault {
+    let text = format!("The operation {operation} is not implemented");
+    let error = Error::with_code("ERR_METHOD_NOT_IMPLEMENTED", text);
+    scope.throw_reason(&Reason::new(error))
+}
+
+/// The error of an operation with two paths.
+fn failed_two(scope: &Scope<'_>, error: io::Error, syscall: &str, from: &Path, to: &Path) -> Fault {
+    let node = Error::from(error);
+    let thrown = error::of_node(scope, &node).and_then(|value| {
+        let code = node.code().unwrap_or("EIO");
+        let why = host::text_of(code).unwrap_or(node.message());
+        let (from, to) = (from.display().to_string(), to.display().to_string());
+        let message = format!("{code}: {why}, {syscall} '{from}' -> '{to}'");
+        let fields = [
+            ("message", message.as_str()),
+            ("syscall", syscall),
+            ("path", &from),
+            ("dest", &to),
+        ];
+        for (key, text) in fields {
+            value.set(key, &scope.string(text)?)?;
+        }
+        Ok(scope.throw(value))
+    });
+    thrown.unwrap_or_else(|fault| fault)
 }
 
 fn failed(scope: &Scope<'_>, error: io::Error, syscall: &str, path: &Path) -> Fault {
@@ -186,37 +225,4 @@ where
             Err(error) => Ok(vec![error::of_node(scope, &error)?]),
         });
     }
-}
-
-fn make_folder<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let done = callback(scope, &arg(scope, args, 1), |scope, ()| {
-        Ok(scope.undefined())
-    });
-    node::mkdir(path(scope, args)?, done);
-    Ok(scope.undefined())
-}
-
-fn unlink<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let done = callback(scope, &arg(scope, args, 1), |scope, ()| {
-        Ok(scope.undefined())
-    });
-    node::unlink(path(scope, args)?, done);
-    Ok(scope.undefined())
-}
-
-fn read_file<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let done = callback(scope, &arg(scope, args, 1), |scope, bytes: Vec<u8>| {
-        scope.bytes(&bytes)
-    });
-    node::read_file(path(scope, args)?, done);
-    Ok(scope.undefined())
-}
-
-fn write_file<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let bytes = data(scope, args, 2)?;
-    let done = callback(scope, &arg(scope, args, 1), |scope, ()| {
-        Ok(scope.undefined())
-    });
-    node::write_file(path(scope, args)?, bytes, done);
-    Ok(scope.undefined())
 }

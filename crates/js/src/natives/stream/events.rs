@@ -12,7 +12,9 @@ use crate::natives::emitter::Listen;
 use crate::natives::{arg, http, net, text};
 
 /// The events without an argument.
-const PLAIN: [(&str, Event<()>); 8] = [
+const PLAIN: [(&str, Event<()>); 10] = [
+    ("open", phaseloop_node::fs::OPEN),
+    ("ready", phaseloop_node::fs::READY),
     ("end", stream::END),
     ("readable", stream::READABLE),
     ("resume", stream::RESUME),
