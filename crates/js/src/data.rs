@@ -49,6 +49,7 @@ pub(crate) struct Data {
     pub(crate) lent: Cell<Option<crate::natives::Handle>>,
     pub(crate) lent_agent: Cell<Option<phaseloop_node::http::Agent>>,
     pub(crate) lent_signal: Cell<Option<phaseloop_node::AbortSignal>>,
+    pub(crate) lent_histogram: Cell<Option<crate::natives::Recordable>>,
     pub(crate) lent_list: Cell<Option<phaseloop_node::net::BlockList>>,
     /// The objects of streams that Rust has made, until they are closed.
     pub(crate) kept: RefCell<HashMap<StreamId, Held>>,

@@ -7,6 +7,7 @@ mod files;
 mod http;
 mod net;
 mod os;
+mod perf_hooks;
 mod ports;
 mod process;
 mod stream;
@@ -15,12 +16,14 @@ mod timers;
 
 use phaseloop_node::host::{self, ReportLine};
 
+pub(crate) use self::perf_hooks::Recordable;
 pub(crate) use self::stream::Handle;
 pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 12] = [
+const TABLES: [&[(&str, Native)]; 13] = [
+    perf_hooks::TABLE,
     ports::TABLE,
     http::TABLE,
     net::TABLE,
@@ -39,7 +42,7 @@ const TABLES: [&[(&str, Native)]; 12] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 16] = [
+const PUBLIC: [&str; 17] = [
     "http",
     "stream/consumers",
     "net",
@@ -53,6 +56,7 @@ const PUBLIC: [&str; 16] = [
     "fs/promises",
     "os",
     "path",
+    "perf_hooks",
     "timers",
     "timers/promises",
     "util",

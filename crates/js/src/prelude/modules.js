@@ -144,7 +144,7 @@
   internal.hide(globalThis, 'console', console);
   internal.hide(globalThis, 'global', globalThis);
   for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer'],
-    ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports']]) {
+    ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports'], ['performance', 'perf_hooks'], ['PerformanceObserver', 'perf_hooks']]) {
     Object.defineProperty(globalThis, name, {
       get: () => internal.builtin(module)?.[name],
       set: (value) => internal.hide(globalThis, name, value),
