@@ -2,6 +2,7 @@
 
 mod buffer;
 mod contexts;
+mod dgram;
 mod emitter;
 mod files;
 mod http;
@@ -22,7 +23,8 @@ pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 13] = [
+const TABLES: [&[(&str, Native)]; 14] = [
+    dgram::TABLE,
     perf_hooks::TABLE,
     ports::TABLE,
     http::TABLE,
@@ -42,7 +44,8 @@ const TABLES: [&[(&str, Native)]; 13] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 17] = [
+const PUBLIC: [&str; 18] = [
+    "dgram",
     "http",
     "stream/consumers",
     "net",
@@ -116,7 +119,9 @@ fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
     let is_allowed = match settings.modules {
         crate::Modules::None => false,
-        crate::Modules::Core => !["fs", "fs/promises", "os", "net", "http"].contains(&&*name),
+        crate::Modules::Core => {
+            !["fs", "fs/promises", "os", "net", "http", "dgram"].contains(&&*name)
+        }
         crate::Modules::Node => true,
     };
     Ok(scope.boolean(is_known && is_allowed))
