@@ -3,6 +3,7 @@
 mod buffer;
 mod contexts;
 mod dgram;
+mod dns;
 mod emitter;
 mod files;
 mod http;
@@ -23,7 +24,8 @@ pub(crate) use self::timers::Shapes;
 use crate::engine::{Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 14] = [
+const TABLES: [&[(&str, Native)]; 15] = [
+    dns::TABLE,
     dgram::TABLE,
     perf_hooks::TABLE,
     ports::TABLE,
@@ -44,7 +46,9 @@ const TABLES: [&[(&str, Native)]; 14] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 18] = [
+const PUBLIC: [&str; 20] = [
+    "dns",
+    "dns/promises",
     "dgram",
     "http",
     "stream/consumers",
@@ -63,6 +67,18 @@ const PUBLIC: [&str; 18] = [
     "timers",
     "timers/promises",
     "util",
+];
+
+/// Those of them that reach out of the process.
+const OUTSIDE: [&str; 8] = [
+    "dgram",
+    "dns",
+    "dns/promises",
+    "fs",
+    "fs/promises",
+    "http",
+    "net",
+    "os",
 ];
 
 /// Runs the prelude.
@@ -119,9 +135,7 @@ fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
     let is_allowed = match settings.modules {
         crate::Modules::None => false,
-        crate::Modules::Core => {
-            !["fs", "fs/promises", "os", "net", "http", "dgram"].contains(&&*name)
-        }
+        crate::Modules::Core => !OUTSIDE.contains(&&*name),
         crate::Modules::Node => true,
     };
     Ok(scope.boolean(is_known && is_allowed))

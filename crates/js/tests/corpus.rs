@@ -10,10 +10,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-const BOUND: [&str; 18] = [
+const BOUND: [&str; 20] = [
     "async_hooks",
     "buffer",
     "dgram",
+    "dns",
+    "dns/promises",
     "events",
     "fs",
     "fs/promises",

@@ -1,0 +1,5 @@
+// `dns/promises`.
+(function (natives, internal) {
+  'use strict';
+  return internal.builtin('dns').promises;
+})
