@@ -276,6 +276,17 @@ fn files_that_are_not_allowed_are_refused() {
             "readFileSync('/etc/passwd')",
             "rmSync('/tmp/x')",
             "mkdtempSync('/tmp/x')",
+            "writeFileSync('/tmp/x', '')",
+            "statSync('/etc/passwd')",
+            "renameSync('/tmp/x', '/tmp/y')",
+            "stat('/etc/passwd', () => {})",
+            "readFile('/etc/passwd', () => {})",
+            "open('/etc/passwd', () => {})",
+            "opendir('/etc', () => {})",
+            "createReadStream('/etc/passwd')",
+            "createWriteStream('/tmp/x')",
+            "watch('/etc')",
+            "watchFile('/etc/passwd', () => {})",
         ] {
             let error = engine.run("a.js", &format!("require('fs').{call}"));
             assert_eq!(
@@ -286,5 +297,40 @@ fn files_that_are_not_allowed_are_refused() {
         }
         assert!(engine.run("a.js", "require('./file')").is_err());
     });
+    assert_eq!(exit.code(), 0);
+}
+
+// J21: a script can neither name a path outside of its folder nor make a link to one.
+#[cfg(unix)]
+#[test]
+fn a_folder_of_files_cannot_be_left() {
+    let folder = std::env::temp_dir().join(format!("phaseloop-js-under-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let under = folder.clone();
+    let exit = phaseloop_node::run(async move {
+        let builder = Engine::builder().files(Files::Under(under.clone()));
+        let engine = builder.build().unwrap();
+        let at = |name: &str| under.join(name).to_string_lossy().into_owned();
+        let (inner, link, up) = (at("file"), at("link"), at("../other"));
+        let run = |call: String| engine.run("a.js", &format!("require('fs').{call}; 0"));
+        run(format!("writeFileSync('{inner}', 'text')")).unwrap();
+        run(format!("symlinkSync('file', '{link}')")).unwrap();
+        for call in [
+            format!("symlinkSync('/etc/passwd', '{link}2')"),
+            format!("symlinkSync('../other', '{link}2')"),
+            format!("symlink('/etc/passwd', '{link}2', () => {{}})"),
+            format!("linkSync('/etc/passwd', '{link}2')"),
+            format!("link('/etc/passwd', '{link}2', () => {{}})"),
+            format!("copyFileSync('/etc/passwd', '{link}2')"),
+            format!("copyFile('{inner}', '{up}', () => {{}})"),
+            format!("renameSync('{inner}', '{up}')"),
+            format!("rename('{up}', '{inner}', () => {{}})"),
+        ] {
+            let error = run(call.clone()).unwrap_err();
+            assert_eq!(error.code(), Some("ERR_ACCESS_DENIED"), "{call}");
+        }
+        assert!(!under.join("link2").exists());
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(exit.code(), 0);
 }

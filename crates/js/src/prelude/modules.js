@@ -146,7 +146,7 @@
   for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer'],
     ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports'], ['performance', 'perf_hooks'], ['PerformanceObserver', 'perf_hooks']]) {
     Object.defineProperty(globalThis, name, {
-      get: () => internal.builtin(module)?.[name],
+      get: () => (module === 'perf_hooks' && !natives.allowed(module) ? undefined : internal.builtin(module)?.[name]),
       set: (value) => internal.hide(globalThis, name, value),
       configurable: true,
     });
