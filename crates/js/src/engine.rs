@@ -13,6 +13,7 @@
 mod clone;
 mod contexts;
 mod hook;
+mod import;
 mod memory;
 mod native;
 mod value;
@@ -128,6 +129,7 @@ impl Inner {
         });
         inner.prepare_natives();
         inner.track_rejections();
+        inner.load_modules();
         Ok(inner)
     }
 

@@ -24,6 +24,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("rustModule", rust_module),
     ("promiseState", promise_state),
     ("debugs", debugs),
+    ("import", import),
 ];
 
 /// The start of the first engine of the process.
@@ -144,4 +145,8 @@ fn promise_state<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 fn debugs<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let log = phaseloop_node::util::debuglog(&text(scope, args, 0)?);
     Ok(scope.boolean(log.enabled()))
+}
+
+fn import<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    scope.import(&text(scope, args, 0)?)
 }

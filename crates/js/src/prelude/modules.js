@@ -108,7 +108,12 @@
     require.main = internal.mainModule;
     return require;
   }
+  internal.requireOf = (file) => makeRequire(new Module(file));
+  internal.findBuiltin = builtin;
+  internal.bareName = bare;
   internal.runMain = (file) => {
+    const imports = internal.builtin('imports');
+    if (imports.isModule(file)) return imports.runMain(file);
     const module = new Module(file);
     module.id = '.';
     internal.mainModule = module;
@@ -151,5 +156,6 @@
       configurable: true,
     });
   }
+  internal.builtin('imports');
   return { Module };
 })

@@ -84,6 +84,7 @@
   process.exit = function exit(code) {
     const number = codeOf(code, 'code');
     if (code !== undefined) exitCode = code;
+    internal.leaveMain?.();
     natives.exit((number ?? codeOf(exitCode, 'code') ?? 0) | 0);
   };
   process.reallyExit = (code) => natives.reallyExit(code | 0);
