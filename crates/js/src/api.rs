@@ -90,11 +90,13 @@ impl Engine {
         Ok(Value::new(value))
     }
 
-    /// Runs a file as the main program: a CommonJS module.
+    /// Runs a file as the main program and returns its exports. A file `.mjs`, and a file `.js` of
+    /// a package with `"type": "module"`, is an ES module: the value is a promise of its namespace.
     ///
     /// # Errors
     ///
-    /// What the file throws, and a file that cannot be read.
+    /// What a CommonJS file throws, and one that cannot be read. What an ES module throws rejects
+    /// its promise.
     pub fn run_file(&self, path: impl AsRef<Path>) -> Result<Value, Error> {
         let path = path.as_ref();
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
