@@ -1,9 +1,10 @@
 //! The performance timeline, histograms, and the use of the loop.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 
 use phaseloop_node::perf_hooks::performance::{
     self, MarkOptions, Point, Span, timerify, timerify_into,
@@ -293,25 +294,22 @@ fn delay<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     scope.closure("delay", closure)
 }
 
-/// How many names of functions the timeline may have: it keeps them for ever.
+/// How many names of functions the timelines of a process may have: it keeps them for ever.
 const MOST_NAMES: usize = 1000;
 
 /// Returns a name for the timeline; `None` if there are too many.
 fn kept_name(name: String) -> Option<&'static str> {
-    thread_local! {
-        static NAMES: RefCell<HashSet<&'static str>> = RefCell::default();
+    static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return Some(*known);
     }
-    NAMES.with_borrow_mut(|names| {
-        if let Some(known) = names.get(name.as_str()) {
-            return Some(*known);
-        }
-        if names.len() == MOST_NAMES {
-            return None;
-        }
-        let kept: &'static str = Box::leak(name.into_boxed_str());
-        names.insert(kept);
-        Some(kept)
-    })
+    if names.len() == MOST_NAMES {
+        return None;
+    }
+    let kept: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(kept);
+    Some(kept)
 }
 
 /// A call that has thrown: it is no entry of the timeline.
