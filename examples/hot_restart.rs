@@ -7,10 +7,10 @@
 //! ```
 //!
 //! The first process starts the servers and is the load: clients that connect anew for each
-//! request. At a restart it starts a new server, asks the old one for its listener, and passes it on
-//! over the channels. All three have the one socket of the kernel, whose queue is never closed, so
-//! no connection is refused. Once the new server accepts, the old one is told to stop: it completes
-//! what it has accepted, and exits.
+//! request. At a restart it starts a new server, asks the old one for its listener, and passes it
+//! on over the channels. All three have the one socket of the kernel, whose queue is never closed,
+//! so no connection is refused. Once the new server accepts, the old one gets the order to stop: it
+//! completes what it has accepted, and exits.
 
 #[cfg(unix)]
 mod restart {
