@@ -323,7 +323,7 @@ fn serve_on_loops(
         let threads = cluster::current().each(|_| async { this_thread() }).await;
         let threads = threads.into_iter().map(|thread| thread.expect("a thread"));
         let message = (listeners.local_addr(), threads.collect());
-        let servers = cluster::current().each(move |_| serve_here(listeners.clone(), what));
+        let servers = cluster::current().each(move |_| serve_loop(listeners.clone(), what));
         started.send(message).expect("the main thread waits");
         let waits = phaseloop::spawn_blocking(move || stopped.recv().is_err());
         waits.await.expect("the wait does not panic");
@@ -332,7 +332,7 @@ fn serve_on_loops(
     run.expect("the loops start");
 }
 
-async fn serve_here(listeners: Listeners, what: Load) {
+async fn serve_loop(listeners: Listeners, what: Load) {
     let listener = listeners.here();
     if what == Load::Echo {
         while let Ok((mut stream, _)) = listener.accept().await {
