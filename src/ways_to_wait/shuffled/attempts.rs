@@ -38,7 +38,7 @@ impl Shuffled {
             who: Some(self.source_number(source.key)),
             count,
             among: &[],
-            about: &About(Some(source.header.site())),
+            about: &About(Some(source.header.site)),
         });
         if answer == 1 {
             // The bits that an edge reports once, such as EOF, stay.

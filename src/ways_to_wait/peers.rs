@@ -17,12 +17,12 @@ use crate::sys::ends::Ends;
 use crate::sys::poller::{self, RawSource, Ready};
 
 /// How long the loop waits for the outside in real time, by default.
-const PATIENCE: u64 = 5_000_000_000;
+const OUTSIDE_TIMEOUT: u64 = 5_000_000_000;
 
-/// What a paused clock knows of the peers of its loop, and its patience with those outside.
+/// What a paused clock knows of the peers of its loop, and how long it waits for those outside.
 pub(crate) struct Peers {
     /// How long the loop waits in real time for what it awaits, in nanoseconds.
-    patience: u64,
+    timeout: u64,
     /// How much of that it has waited, since what it awaits has changed or has answered.
     spent: Cell<u64>,
     /// What it awaits, as a hash.
@@ -36,10 +36,10 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// `patience` is how long the loop waits in real time, in nanoseconds; `None` for the default.
-    pub(crate) fn new(patience: Option<u64>) -> Self {
+    /// `timeout` is how long the loop waits in real time, in nanoseconds; `None` for the default.
+    pub(crate) fn new(timeout: Option<u64>) -> Self {
         Self {
-            patience: patience.unwrap_or(PATIENCE),
+            timeout: timeout.unwrap_or(OUTSIDE_TIMEOUT),
             spent: Cell::new(0),
             awaited: Cell::new(0),
             keys: RefCell::default(),
@@ -101,17 +101,16 @@ struct Known {
 
 impl Peers {
     /// Waits for what is outside of the loop, in real time: up to `timeout` nanoseconds, and no
-    /// longer than the patience lasts; and for late reports of what is inside. Returns whether
-    /// something has arrived.
+    /// longer than the limit for peers outside; and for late reports of what is inside. Returns
+    /// whether something has arrived.
     pub(crate) fn receives(&self, core: &Core, timeout: u64) -> io::Result<bool> {
-        let patience = self.patience;
-        if patience == 0 {
+        if self.timeout == 0 {
             return Ok(false);
         }
         let awaited = self.awaited_peers(core);
         let mut limit = 0;
         if awaited.outside {
-            limit = patience.saturating_sub(self.spent.get()).min(timeout);
+            limit = self.timeout.saturating_sub(self.spent.get()).min(timeout);
         }
         if !awaited.inside.is_empty() {
             limit = limit.max(poller::report_delay());
@@ -140,8 +139,8 @@ impl Peers {
         Ok(has_arrived)
     }
 
-    /// Returns which peers are awaited. Patience is renewed if what is awaited outside is not what
-    /// was awaited before.
+    /// Returns which peers are awaited. The limit starts again if what is awaited outside differs
+    /// from what was awaited before.
     fn awaited_peers(&self, core: &Core) -> Awaited {
         let known = self.known_descriptors(core);
         self.retain(&known);

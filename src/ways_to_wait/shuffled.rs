@@ -36,7 +36,7 @@ use crate::pool::{Class, Job, Pool};
 use crate::report::waits::waits;
 use crate::site::Site;
 use crate::sys::poller::{Event, NOTIFY_KEY, RawEvent};
-use crate::wait::peers::Peers;
+use crate::ways_to_wait::peers::Peers;
 
 use self::group::{Group, next_number};
 
@@ -510,7 +510,7 @@ impl Shuffled {
     /// of another thread does, with a drain of the lanes after it: a task that was in the lane when
     /// an event is dispatched would be polled before the oldest waiter of the event.
     fn wake_for_nothing(&self, core: &Core) {
-        let tasks = core.executor.task_count();
+        let tasks = core.executor.tasks.len();
         let answer = self.ask(&Question {
             kind: Kind::Wake,
             who: None,
@@ -520,7 +520,7 @@ impl Shuffled {
         });
         let waker = answer
             .checked_sub(1)
-            .and_then(|nth| core.executor.waker_of_nth(nth));
+            .and_then(|nth| core.executor.tasks.waker_of_nth(nth));
         if let Some(waker) = waker {
             jobs::send_again(core, vec![Message::Call(Box::new(|| waker.wake()))]);
         }

@@ -17,9 +17,9 @@ pub(crate) struct PausedClock {
 }
 
 impl PausedClock {
-    /// `patience` is how long the clock waits for peers outside of the loop; see [`Peers::new`].
-    pub(crate) fn new(patience: Option<u64>) -> Self {
-        let peers = Peers::new(patience);
+    /// `outside_timeout` is how long the clock waits for peers outside; see [`Peers::new`].
+    pub(crate) fn new(outside_timeout: Option<u64>) -> Self {
+        let peers = Peers::new(outside_timeout);
         Self { peers }
     }
 }
