@@ -161,12 +161,12 @@ impl fmt::Display for Kind {
 /// # Examples
 ///
 /// ```
-/// use phaseloop::shuffle::{Pick, Who};
+/// use phaseloop::shuffle::{Decision, Who};
 ///
 /// fn main() {
-///     let pick: Pick = "delay source3 2 =1".parse().unwrap();
-///     assert_eq!(pick.who, Some(Who::Source(3)));
-///     let error = "delay of nothing".parse::<Pick>().unwrap_err();
+///     let decision: Decision = "delay source3 2 =1".parse().unwrap();
+///     assert_eq!(decision.who, Some(Who::Source(3)));
+///     let error = "delay of nothing".parse::<Decision>().unwrap_err();
 ///     println!("{error}");
 /// }
 /// ```
@@ -252,7 +252,7 @@ impl fmt::Debug for Question<'_> {
 ///         Kind::Event => question.count - 1,
 ///         _ => 0,
 ///     };
-///     let mut event_loop = Builder::new().shuffle(last_first).build()?;
+///     let event_loop = Builder::new().shuffle(last_first).build()?;
 ///     event_loop.block_on(async {});
 ///     Ok(())
 /// }
@@ -314,26 +314,24 @@ impl Default for Limits {
 /// The answer to one question, by name: the `nth` question of this kind about this subject, counted
 /// from 0.
 ///
-/// A name does not depend on the position of the question, so a list of picks still has a meaning
+/// A name does not depend on the position of the question, so a list still has a meaning
 /// after a change elsewhere in the program.
 ///
 /// # Examples
 ///
 /// ```
-/// use phaseloop::shuffle::{Kind, Pick, Who};
+/// use phaseloop::shuffle::{Decision, Kind, Who};
 ///
 /// fn main() {
-///     let pick: Pick = "delay source3 2 =1".parse().unwrap();
-///     assert_eq!(pick, Pick { kind: Kind::Delay, who: Some(Who::Source(3)), nth: 2, answer: 1 });
-///     assert_eq!(pick.to_string(), "delay source3 2 =1");
+///     let decision: Decision = "delay source3 2 =1".parse().unwrap();
+///     let who = Some(Who::Source(3));
+///     assert_eq!(decision, Decision { kind: Kind::Delay, who, nth: 2, answer: 1 });
+///     assert_eq!(decision.to_string(), "delay source3 2 =1");
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "a pick is written by hand in tests"
-)]
-pub struct Pick {
+#[allow(clippy::exhaustive_structs, reason = "tests construct decisions")]
+pub struct Decision {
     /// The kind of the question.
     pub kind: Kind,
     /// What it was asked about.
@@ -344,7 +342,7 @@ pub struct Pick {
     pub answer: u32,
 }
 
-impl fmt::Display for Pick {
+impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.kind)?;
         if let Some(who) = self.who {
@@ -354,57 +352,57 @@ impl fmt::Display for Pick {
     }
 }
 
-/// The error of a text that is no [`Pick`].
+/// The error of a text that is no [`Decision`].
 ///
 /// # Examples
 ///
 /// ```
-/// use phaseloop::shuffle::{Pick, Who};
+/// use phaseloop::shuffle::{Decision, Who};
 ///
 /// fn main() {
-///     let pick: Pick = "delay source3 2 =1".parse().unwrap();
-///     assert_eq!(pick.who, Some(Who::Source(3)));
-///     let error = "delay of nothing".parse::<Pick>().unwrap_err();
+///     let decision: Decision = "delay source3 2 =1".parse().unwrap();
+///     assert_eq!(decision.who, Some(Who::Source(3)));
+///     let error = "delay of nothing".parse::<Decision>().unwrap_err();
 ///     println!("{error}");
 /// }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct ParsePickError {
+pub struct ParseDecisionError {
     text: String,
 }
 
-impl fmt::Display for ParsePickError {
+impl fmt::Display for ParseDecisionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no pick; a pick is written as `delay source3 2 =1` or `late 0 =2`",
+            "{:?} is no decision; a decision is written as `delay source3 2 =1` or `late 0 =2`",
             self.text
         )
     }
 }
 
-debug_as_display!(ParsePickError { text });
+debug_as_display!(ParseDecisionError { text });
 
-impl std::error::Error for ParsePickError {}
+impl std::error::Error for ParseDecisionError {}
 
-impl FromStr for Pick {
-    type Err = ParsePickError;
+impl FromStr for Decision {
+    type Err = ParseDecisionError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePickError> {
-        parse(text).ok_or_else(|| ParsePickError {
+    fn from_str(text: &str) -> Result<Self, ParseDecisionError> {
+        parse(text).ok_or_else(|| ParseDecisionError {
             text: text.to_owned(),
         })
     }
 }
 
-fn parse(text: &str) -> Option<Pick> {
+fn parse(text: &str) -> Option<Decision> {
     let words: Vec<_> = text.split_whitespace().collect();
     let (kind, who, nth, answer) = match words[..] {
         [kind, nth, answer] => (kind, None, nth, answer),
         [kind, who, nth, answer] => (kind, Some(parse_who(who)?), nth, answer),
         _ => return None,
     };
-    Some(Pick {
+    Some(Decision {
         kind: Kind::ALL.into_iter().find(|known| known.name() == kind)?,
         who,
         nth: nth.parse().ok()?,
@@ -425,7 +423,7 @@ fn parse_who(text: &str) -> Option<Who> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Pick, Who};
+    use super::{Decision, Kind, Who};
 
     #[test]
     fn every_pick_survives_its_text() {
@@ -436,13 +434,13 @@ mod tests {
                 Some(Who::Job(41)),
                 Some(Who::Loop(2)),
             ] {
-                let pick = Pick {
+                let decision = Decision {
                     kind,
                     who,
                     nth: 7,
                     answer: 3,
                 };
-                assert_eq!(pick.to_string().parse(), Ok(pick));
+                assert_eq!(decision.to_string().parse(), Ok(decision));
             }
         }
     }
@@ -457,7 +455,7 @@ mod tests {
             "late 0 2",
             "late x =2",
         ] {
-            let error = text.parse::<Pick>().unwrap_err().to_string();
+            let error = text.parse::<Decision>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")), "{error}");
         }
     }

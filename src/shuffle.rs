@@ -30,7 +30,7 @@
 //! | variable | effect |
 //! |---|---|
 //! | `PHASELOOP_SEED=117` | runs this seed only; `117..217` runs a range |
-//! | `PHASELOOP_PICKS="…"` | runs once with exactly these answers, as the report prints them |
+//! | `PHASELOOP_SCHEDULE="…"` | runs once with exactly these answers, as the report prints them |
 //! | `PHASELOOP_SEEDS=10000` | runs this many seeds in place of the number in the program |
 //!
 //! # A suite that exists
@@ -42,7 +42,7 @@
 //! loop that is shuffled prints a line on standard error, which a test harness shows for a test
 //! that fails.
 //!
-//! # What is asked
+//! # Decisions
 //!
 //! [`Kind`] lists the questions. An event, a job or a completion is held back at most once, by at
 //! most [`max_delay`](Explore::max_delay), and only while something else can happen.
@@ -52,7 +52,7 @@
 //! With the feature `cluster`, `Explore::loops` runs the loops of a cluster on one thread, on one
 //! clock and one network in memory. A seed decides which loop makes the next turn.
 //!
-//! # What can be repeated
+//! # Repeatability
 //!
 //! Two runs of one seed are equal as long as the program is deterministic itself. Jobs of the
 //! thread pool run on the owner thread when the seed says so. A message of another thread fails the
@@ -75,8 +75,8 @@ pub(crate) mod several;
 mod shrink;
 mod strategy;
 
-pub use crate::choices::{Chooser, Kind, ParsePickError, Pick, Question, Threads, Who};
-pub(crate) use crate::wait::shuffled::network::no_groups;
+pub use crate::choices::{Chooser, Decision, Kind, ParseDecisionError, Question, Threads, Who};
+pub(crate) use crate::ways_to_wait::shuffled::network::no_groups;
 pub use explore::{Determinism, Explore, Explored, explore, run};
 pub use found::Found;
 pub use strategy::Strategy;

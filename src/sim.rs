@@ -37,7 +37,7 @@
 //! }
 //! ```
 //!
-//! # What a socket does
+//! # Sockets
 //!
 //! - Bytes arrive in order, and are at most a window of 64 KiB ahead of the reader. Then writes
 //!   wait.
@@ -80,7 +80,7 @@ use crate::executor::join::JoinHandle;
 use crate::frame::Frame;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
-use crate::wait::shuffled::network::{network, with_wire};
+use crate::ways_to_wait::shuffled::network::{network, with_wire};
 use crate::wire::{HostId, HostTag, host_key};
 pub use crate::wire::{Link, Settings};
 
@@ -88,7 +88,7 @@ pub use crate::wire::{Link, Settings};
 ///
 /// # Examples
 ///
-/// A partition, by hand:
+/// A partition of the network:
 ///
 /// ```
 /// use std::time::Duration;

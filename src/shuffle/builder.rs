@@ -8,9 +8,9 @@ use crate::clock::nanoseconds;
 use crate::event_loop::core::Core;
 use crate::event_loop::wait::MadeWait;
 use crate::runtime::builder::{Builder, Simulation};
-use crate::wait::peers::Peers;
-use crate::wait::shuffled::Shuffled;
-use crate::wait::shuffled::group::Group;
+use crate::ways_to_wait::peers::Peers;
+use crate::ways_to_wait::shuffled::Shuffled;
+use crate::ways_to_wait::shuffled::group::Group;
 use crate::wire::{Settings, Wire};
 
 impl Builder {
@@ -120,7 +120,7 @@ impl Builder {
     ///     let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
     ///     let mut event_loop = phaseloop::Builder::new()
     ///         .start_paused(true)
-    ///         .outside_patience(Duration::from_millis(20))
+    ///         .outside_timeout(Duration::from_millis(20))
     ///         .build()?;
     ///     event_loop.block_on(async {
     ///         let mut stream = TcpStream::connect(silent.local_addr()?).await?;
@@ -130,8 +130,8 @@ impl Builder {
     ///     })
     /// }
     /// ```
-    pub fn outside_patience(mut self, patience: Duration) -> Self {
-        self.simulation.patience = Some(nanoseconds(patience));
+    pub fn outside_timeout(mut self, timeout: Duration) -> Self {
+        self.simulation.outside_timeout = Some(nanoseconds(timeout));
         self.simulation.make_wait = Some(make_wait);
         self
     }
@@ -152,7 +152,7 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         group,
         network,
         auto_advance,
-        patience,
+        outside_timeout,
         ..
     } = simulation;
     core.executor.clock.set_auto_advance(auto_advance);
@@ -176,6 +176,6 @@ fn make_wait(simulation: Simulation, core: &Rc<Core>) -> MadeWait {
         core.executor.shared.foreign_senders.refuse();
     }
     let pool = core.pool().manual_twin();
-    let shuffled = Shuffled::new(group, limits, pool, Peers::new(patience));
+    let shuffled = Shuffled::new(group, limits, pool, Peers::new(outside_timeout));
     Ok(Some(Box::new(shuffled)))
 }

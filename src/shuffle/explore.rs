@@ -15,7 +15,7 @@ use super::runs::Run;
 use super::shrink::shrink;
 use super::strategy::{Deviation, Pct, Strategy};
 use crate::choices::walk::Walk;
-use crate::choices::{Kind, Limits, Pick, Threads};
+use crate::choices::{Decision, Kind, Limits, Threads};
 use crate::wire::Settings;
 
 /// Runs `program` under `seeds` seeds; see the [module](crate::shuffle).
@@ -69,9 +69,9 @@ pub fn explore<F: Future<Output = ()>>(seeds: u64, program: impl Fn() -> F) {
 /// }
 /// ```
 #[track_caller]
-pub fn run<F: Future<Output = ()>>(picks: &str, program: impl Fn() -> F) {
-    let found = match parse_picks(picks) {
-        Ok(picks) => Explore::new().run_picks(&picks, &program),
+pub fn run<F: Future<Output = ()>>(decisions: &str, program: impl Fn() -> F) {
+    let found = match parse_decisions(decisions) {
+        Ok(decisions) => Explore::new().run_decisions(&decisions, &program),
         Err(error) => panic!("{error}"),
     };
     if let Err(found) = found {
@@ -79,10 +79,10 @@ pub fn run<F: Future<Output = ()>>(picks: &str, program: impl Fn() -> F) {
     }
 }
 
-fn parse_picks(text: &str) -> Result<Vec<Pick>, super::ParsePickError> {
-    let picks = text.split(';').map(str::trim);
-    picks
-        .filter(|pick| !pick.is_empty())
+fn parse_decisions(text: &str) -> Result<Vec<Decision>, super::ParseDecisionError> {
+    let decisions = text.split(';').map(str::trim);
+    decisions
+        .filter(|decision| !decision.is_empty())
         .map(str::parse)
         .collect()
 }
@@ -307,12 +307,13 @@ impl Explore {
         Plan::Seeds(self).go(&program)
     }
 
-    /// Applies `PHASELOOP_PICKS`, `PHASELOOP_SEED` and `PHASELOOP_SEEDS`.
+    /// Applies `PHASELOOP_SCHEDULE`, `PHASELOOP_SEED` and `PHASELOOP_SEEDS`.
     fn with_environment(mut self) -> Result<Plan, Box<Found>> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        if let Some(picks) = variable("PHASELOOP_PICKS") {
-            let picks = parse_picks(&picks).map_err(|error| refuse("PHASELOOP_PICKS", &error))?;
-            return Ok(Plan::Picks(self, picks));
+        if let Some(decisions) = variable("PHASELOOP_SCHEDULE") {
+            let decisions = parse_decisions(&decisions)
+                .map_err(|error| refuse("PHASELOOP_SCHEDULE", &error))?;
+            return Ok(Plan::Decisions(self, decisions));
         }
         if let Some(seeds) = variable("PHASELOOP_SEED") {
             let range = parse_seeds(&seeds)
@@ -384,12 +385,12 @@ impl Explore {
         Ok(())
     }
 
-    fn run_picks<F: Future<Output = ()>>(
+    fn run_decisions<F: Future<Output = ()>>(
         &self,
-        picks: &[Pick],
+        decisions: &[Decision],
         program: &impl Fn() -> F,
     ) -> Result<Explored, Box<Found>> {
-        let outcome = self.run_once(Replay::new(picks), program, true);
+        let outcome = self.run_once(Replay::new(decisions), program, true);
         let mut explored = Explored::default();
         explored.add(&outcome);
         match outcome.failure {
@@ -447,8 +448,8 @@ impl Explore {
         program: &impl Fn() -> F,
     ) -> Found {
         let unusual = outcome.log.unusual();
-        let (shrunk, runs) = shrink(unusual.clone(), &mut |picks| {
-            let outcome = self.run_once(Replay::new(picks), program, false);
+        let (shrunk, runs) = shrink(unusual.clone(), &mut |decisions| {
+            let outcome = self.run_once(Replay::new(decisions), program, false);
             outcome.failure.map(|_| outcome.log.unusual())
         });
         let last = self.run_once(Replay::new(&shrunk), program, true);
@@ -509,14 +510,14 @@ impl Default for Explore {
 /// What an exploration runs.
 enum Plan {
     Seeds(Explore),
-    Picks(Explore, Vec<Pick>),
+    Decisions(Explore, Vec<Decision>),
 }
 
 impl Plan {
     fn go<F: Future<Output = ()>>(self, program: &impl Fn() -> F) -> Result<Explored, Box<Found>> {
         match self {
             Self::Seeds(explore) => explore.run_seeds(program),
-            Self::Picks(explore, picks) => explore.run_picks(&picks, program),
+            Self::Decisions(explore, decisions) => explore.run_decisions(&decisions, program),
         }
     }
 }
@@ -577,7 +578,7 @@ fn parse_seeds(text: &str) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_picks, parse_seeds};
+    use super::{parse_decisions, parse_seeds};
 
     #[test]
     fn a_seed_is_a_number_or_a_range() {
@@ -590,7 +591,7 @@ mod tests {
 
     #[test]
     fn picks_are_separated_by_semicolons() {
-        assert_eq!(parse_picks("late 0 =1; job 2 =1;").unwrap().len(), 2);
-        assert!(parse_picks("late 0 =1, job 2 =1").is_err());
+        assert_eq!(parse_decisions("late 0 =1; job 2 =1;").unwrap().len(), 2);
+        assert!(parse_decisions("late 0 =1, job 2 =1").is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::recording::{Choice, Log};
-use crate::choices::Pick;
+use crate::choices::Decision;
 use crate::error::debug_as_display;
 
 /// The most lines of a trace that a report prints.
@@ -42,9 +42,9 @@ pub struct Found {
     /// The seed of the run; `None` for the usual run, and for one that was not made by a seed.
     pub seed: Option<u64>,
     /// The decisions of the schedule that differ from the usual ones.
-    pub unusual: Vec<Pick>,
+    pub unusual: Vec<Decision>,
     /// The fewest of these decisions that were found to fail as well.
-    pub shrunk: Vec<Pick>,
+    pub shrunk: Vec<Decision>,
     /// Why the run failed.
     pub message: String,
     /// The decisions from the first unusual one on, one line each.
@@ -74,8 +74,12 @@ impl fmt::Display for Found {
                 f,
                 "minimized to {enough} {decisions} of {all}, in {runs} runs:"
             )?;
-            for pick in &self.shrunk {
-                writeln!(f, "  {pick}: {}", pick.kind.meaning(pick.answer))?;
+            for decision in &self.shrunk {
+                writeln!(
+                    f,
+                    "  {decision}: {}",
+                    decision.kind.meaning(decision.answer)
+                )?;
             }
         }
         for outside in &self.not_repeatable {
@@ -85,11 +89,11 @@ impl fmt::Display for Found {
             writeln!(f, "replay with PHASELOOP_SEED={seed}")?;
         }
         if !self.shrunk.is_empty() {
-            let picks: Vec<_> = self.shrunk.iter().map(Pick::to_string).collect();
-            let picks = picks.join("; ");
+            let decisions: Vec<_> = self.shrunk.iter().map(Decision::to_string).collect();
+            let decisions = decisions.join("; ");
             writeln!(
                 f,
-                "replay the minimized schedule with PHASELOOP_PICKS=\"{picks}\""
+                "replay the minimized schedule with PHASELOOP_SCHEDULE=\"{decisions}\""
             )?;
         }
         if !self.trace.is_empty() {
@@ -130,7 +134,7 @@ pub(super) fn difference(first: &Log, second: &Log) -> Option<String> {
     let (first, second) = (&first.choices, &second.choices);
     let place = (0..first.len().max(second.len())).find(|n| first.get(*n) != second.get(*n))?;
     let describe = |choice: Option<&Choice>| match choice {
-        Some(choice) => format!("\"{}\" of {} choices", choice.pick, choice.count),
+        Some(choice) => format!("\"{}\" of {} choices", choice.decision, choice.count),
         None => "the end of the schedule".to_owned(),
     };
     Some(format!(

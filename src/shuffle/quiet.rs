@@ -7,7 +7,7 @@ use std::sync::Once;
 
 use crate::executor::join::panic_message;
 use crate::raw::unwind::discard;
-use crate::wait::shuffled;
+use crate::ways_to_wait::shuffled;
 
 thread_local! {
     /// Whether panics of this thread are kept, and the first one.
@@ -82,7 +82,7 @@ mod tests {
     use super::catch;
     use crate::choices::Question;
     use crate::runtime::builder::Builder;
-    use crate::wait::shuffled::DEAD_END;
+    use crate::ways_to_wait::shuffled::DEAD_END;
 
     #[test]
     fn the_first_panic_is_kept_with_its_line() {

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use crate::choices::{Chooser, Kind, Pick, Question, Who};
+use crate::choices::{Chooser, Decision, Kind, Question, Who};
 
 /// A question that was asked, with its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    pub(super) pick: Pick,
+    pub(super) decision: Decision,
     pub(super) count: u32,
 }
 
 impl Choice {
     pub(super) fn is_unusual(&self) -> bool {
-        self.pick.answer != 0
+        self.decision.answer != 0
     }
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn unusual(&self) -> Vec<Pick> {
+    pub(super) fn unusual(&self) -> Vec<Decision> {
         let unusual = self.choices.iter().filter(|choice| choice.is_unusual());
-        unusual.map(|choice| choice.pick).collect()
+        unusual.map(|choice| choice.decision).collect()
     }
 }
 
@@ -80,7 +80,7 @@ impl<C: Answer> Chooser for Recorder<C> {
             let answer = self.chooser.answer(question, nth);
             answer.min(question.count - 1)
         };
-        let pick = Pick {
+        let decision = Decision {
             kind: question.kind,
             who: question.who,
             nth,
@@ -88,11 +88,11 @@ impl<C: Answer> Chooser for Recorder<C> {
         };
         let mut log = self.log.borrow_mut();
         log.choices.push(Choice {
-            pick,
+            decision,
             count: number(question.count),
         });
         if let Some(lines) = &mut log.lines {
-            lines.push(line(&pick, question));
+            lines.push(line(&decision, question));
         }
         answer
     }
@@ -102,9 +102,9 @@ fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn line(pick: &Pick, question: &Question<'_>) -> String {
-    let mut line = format!("{pick}: {}", pick.kind.meaning(pick.answer));
-    if let Some(who) = question.among.get(pick.answer as usize) {
+fn line(decision: &Decision, question: &Question<'_>) -> String {
+    let mut line = format!("{decision}: {}", decision.kind.meaning(decision.answer));
+    if let Some(who) = question.among.get(decision.answer as usize) {
         let _ = write!(line, " ({who})");
     }
     let about = question.about.to_string();
@@ -118,9 +118,10 @@ fn line(pick: &Pick, question: &Question<'_>) -> String {
 pub(super) struct Replay(HashMap<(Kind, Option<Who>, u32), u32>);
 
 impl Replay {
-    pub(super) fn new(picks: &[Pick]) -> Self {
-        let entry = |pick: &Pick| ((pick.kind, pick.who, pick.nth), pick.answer);
-        Self(picks.iter().map(entry).collect())
+    pub(super) fn new(decisions: &[Decision]) -> Self {
+        let entry =
+            |decision: &Decision| ((decision.kind, decision.who, decision.nth), decision.answer);
+        Self(decisions.iter().map(entry).collect())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::choices::Chooser;
 use crate::event_loop::EventLoop;
 use crate::executor::shared::UnhandledPanic;
 use crate::runtime::builder::Builder;
-use crate::wait::shuffled::outside::{refused_sender, used_outside};
+use crate::ways_to_wait::shuffled::outside::{refused_sender, used_outside};
 
 pub(super) enum Run {
     One(EventLoop),

@@ -11,8 +11,8 @@ use crate::event_loop::{EventLoop, RunMode};
 use crate::keeper::Keeper;
 use crate::runtime::block_on::{MainCounted, with_main_future};
 use crate::sys;
-use crate::wait::shuffled::group::Group;
-use crate::wait::shuffled::turns::{Turns, share_time};
+use crate::ways_to_wait::shuffled::group::Group;
+use crate::ways_to_wait::shuffled::turns::{Turns, share_time};
 use crate::wire::Wire;
 
 /// What makes several loops one program.

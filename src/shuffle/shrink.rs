@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use crate::choices::{Kind, Pick};
+use crate::choices::{Decision, Kind};
 
 /// The most runs and the longest time that shrinking takes.
 const MOST_RUNS: u64 = 500;
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Runs the program with a list of picks. Returns the unusual picks of that run if it failed.
-pub(super) type Attempt<'a> = dyn FnMut(&[Pick]) -> Option<Vec<Pick>> + 'a;
+/// Runs the program with a list of decisions. Returns the unusual ones of that run if it failed.
+pub(super) type Attempt<'a> = dyn FnMut(&[Decision]) -> Option<Vec<Decision>> + 'a;
 
 /// Returns the shortest list that was found, and the number of runs.
-pub(super) fn shrink(picks: Vec<Pick>, attempt: &mut Attempt<'_>) -> (Vec<Pick>, u64) {
+pub(super) fn shrink(decisions: Vec<Decision>, attempt: &mut Attempt<'_>) -> (Vec<Decision>, u64) {
     let mut shrinker = Shrinker {
-        best: picks,
+        best: decisions,
         attempt,
         runs: 0,
         since: crate::sys::clock::monotonic(),
@@ -24,7 +24,7 @@ pub(super) fn shrink(picks: Vec<Pick>, attempt: &mut Attempt<'_>) -> (Vec<Pick>,
 }
 
 struct Shrinker<'a, 'b> {
-    best: Vec<Pick>,
+    best: Vec<Decision>,
     attempt: &'a mut Attempt<'b>,
     runs: u64,
     since: Instant,
@@ -32,7 +32,7 @@ struct Shrinker<'a, 'b> {
 
 impl Shrinker<'_, '_> {
     /// Runs a shorter or simpler list. If it fails, what that run recorded is the new best list.
-    fn try_list(&mut self, list: &[Pick]) -> bool {
+    fn try_list(&mut self, list: &[Decision]) -> bool {
         if self.runs == MOST_RUNS || self.since.elapsed() > LONGEST {
             return false;
         }
@@ -59,7 +59,7 @@ impl Shrinker<'_, '_> {
 
     fn without_kinds(&mut self) {
         for kind in Kind::ALL {
-            let kept = self.best.iter().filter(|pick| pick.kind != kind);
+            let kept = self.best.iter().filter(|decision| decision.kind != kind);
             let kept: Vec<_> = kept.copied().collect();
             if kept.len() < self.best.len() {
                 self.try_list(&kept);
@@ -67,7 +67,7 @@ impl Shrinker<'_, '_> {
         }
     }
 
-    /// Leaves out halves, quarters and so on down to single picks.
+    /// Leaves out halves, quarters and so on down to single decisions.
     fn without_runs(&mut self) {
         let mut length = self.best.len().div_ceil(2);
         while length > 0 {
@@ -83,8 +83,8 @@ impl Shrinker<'_, '_> {
         }
     }
 
-    /// Leaves out one pick and moves later ones up by one: a question that is not asked any more
-    /// takes its number with it, and perhaps those of the questions that followed from it.
+    /// Leaves out one decision and moves later ones up by one: a question that is not asked any
+    /// more takes its number with it, and perhaps those of the questions that followed from it.
     fn without_one_and_its_successors(&mut self) {
         let mut place = 0;
         while place < self.best.len() {
@@ -99,7 +99,7 @@ impl Shrinker<'_, '_> {
 
     fn with_smaller_answers(&mut self) {
         for place in 0..self.best.len() {
-            for answer in 1..self.best.get(place).map_or(0, |pick| pick.answer) {
+            for answer in 1..self.best.get(place).map_or(0, |decision| decision.answer) {
                 let mut list = self.best.clone();
                 list[place].answer = answer;
                 if self.try_list(&list) {
@@ -124,43 +124,46 @@ enum Followers {
 impl Followers {
     const ALL: [Self; 3] = [Self::SameKind, Self::SameSubject, Self::Any];
 
-    fn include(self, gone: Pick, pick: Pick) -> bool {
-        let is_same = pick.kind == gone.kind && pick.who == gone.who;
-        let is_about_same = gone.who.is_some() && pick.who == gone.who;
+    fn include(self, gone: Decision, decision: Decision) -> bool {
+        let is_same = decision.kind == gone.kind && decision.who == gone.who;
+        let is_about_same = gone.who.is_some() && decision.who == gone.who;
         match self {
             Self::SameKind => is_same,
             Self::SameSubject => is_same || is_about_same,
-            Self::Any => is_same || is_about_same || pick.who.is_none(),
+            Self::Any => is_same || is_about_same || decision.who.is_none(),
         }
     }
 }
 
-/// Returns the list without one pick, its followers moved up by one. The list is in the order of
-/// the questions.
-fn without(picks: &[Pick], place: usize, followers: Followers) -> Vec<Pick> {
-    let gone = picks[place];
-    let later = picks[place + 1..].iter().map(|pick| Pick {
-        nth: pick
+/// Returns the list without one decision, its followers moved up by one. The list is in the
+/// order of the questions.
+fn without(decisions: &[Decision], place: usize, followers: Followers) -> Vec<Decision> {
+    let gone = decisions[place];
+    let later = decisions[place + 1..].iter().map(|decision| Decision {
+        nth: decision
             .nth
-            .saturating_sub(u32::from(followers.include(gone, *pick))),
-        ..*pick
+            .saturating_sub(u32::from(followers.include(gone, *decision))),
+        ..*decision
     });
-    picks[..place].iter().copied().chain(later).collect()
+    decisions[..place].iter().copied().chain(later).collect()
 }
 
-/// Orders lists: fewer picks first, then smaller answers.
-fn weight(picks: &[Pick]) -> (usize, u64) {
-    let answers = picks.iter().map(|pick| u64::from(pick.answer)).sum();
-    (picks.len(), answers)
+/// Orders lists: fewer decisions first, then smaller answers.
+fn weight(decisions: &[Decision]) -> (usize, u64) {
+    let answers = decisions
+        .iter()
+        .map(|decision| u64::from(decision.answer))
+        .sum();
+    (decisions.len(), answers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::shrink;
-    use crate::choices::{Kind, Pick, Who};
+    use crate::choices::{Decision, Kind, Who};
 
-    fn pick(kind: Kind, who: u32, nth: u32, answer: u32) -> Pick {
-        Pick {
+    fn decision(kind: Kind, who: u32, nth: u32, answer: u32) -> Decision {
+        Decision {
             kind,
             who: Some(Who::Source(who)),
             nth,
@@ -170,17 +173,20 @@ mod tests {
 
     #[test]
     fn what_is_not_needed_goes() {
-        let needed = [pick(Kind::Delay, 3, 7, 2), pick(Kind::Event, 1, 0, 1)];
-        let mut picks: Vec<_> = (0..40).map(|n| pick(Kind::Wake, n, n, 5)).collect();
-        picks.extend((0..40).map(|n| pick(Kind::Delay, 3, n, 3)));
-        picks.push(needed[1]);
-        let mut fails = |list: &[Pick]| {
-            let delayed = list
-                .iter()
-                .any(|pick| (pick.kind, pick.nth) == (Kind::Delay, 7) && pick.answer >= 2);
+        let needed = [
+            decision(Kind::Delay, 3, 7, 2),
+            decision(Kind::Event, 1, 0, 1),
+        ];
+        let mut decisions: Vec<_> = (0..40).map(|n| decision(Kind::Wake, n, n, 5)).collect();
+        decisions.extend((0..40).map(|n| decision(Kind::Delay, 3, n, 3)));
+        decisions.push(needed[1]);
+        let mut fails = |list: &[Decision]| {
+            let delayed = list.iter().any(|decision| {
+                (decision.kind, decision.nth) == (Kind::Delay, 7) && decision.answer >= 2
+            });
             (delayed && list.contains(&needed[1])).then(|| list.to_vec())
         };
-        let (best, runs) = shrink(picks, &mut fails);
+        let (best, runs) = shrink(decisions, &mut fails);
         assert_eq!(best, needed);
         assert!(runs < 100, "{runs}");
     }
@@ -188,30 +194,30 @@ mod tests {
     #[test]
     fn a_question_that_is_not_asked_any_more_takes_its_number_along() {
         // It fails if the last two of the questions that are asked get a deviation; one
-        // question fewer is asked for each pick fewer.
-        let mut fails = |list: &[Pick]| {
+        // question fewer is asked for each decision fewer.
+        let mut fails = |list: &[Decision]| {
             let last = u32::try_from(list.len()).ok()?.checked_sub(1)?;
             let ends = [last.checked_sub(1)?, last];
             let fails = ends
                 .iter()
-                .all(|nth| list.iter().any(|pick| pick.nth == *nth));
+                .all(|nth| list.iter().any(|decision| decision.nth == *nth));
             fails.then(|| list.to_vec())
         };
-        let picks = (0..9).map(|nth| pick(Kind::Delay, 0, nth, 1)).collect();
-        let (best, _) = shrink(picks, &mut fails);
+        let decisions = (0..9).map(|nth| decision(Kind::Delay, 0, nth, 1)).collect();
+        let (best, _) = shrink(decisions, &mut fails);
         assert_eq!(best.len(), 2);
     }
 
     #[test]
     fn shrinking_ends_although_every_run_fails_with_another_list() {
         let mut turn = 0;
-        let mut fails = |list: &[Pick]| {
+        let mut fails = |list: &[Decision]| {
             turn += 1;
             let mut list = list.to_vec();
-            list.push(pick(Kind::Late, turn, 0, 1));
+            list.push(decision(Kind::Late, turn, 0, 1));
             Some(list)
         };
-        let (_, runs) = shrink(vec![pick(Kind::Late, 0, 0, 1); 30], &mut fails);
+        let (_, runs) = shrink(vec![decision(Kind::Late, 0, 0, 1); 30], &mut fails);
         assert!(runs <= super::MOST_RUNS);
     }
 }

@@ -176,7 +176,7 @@ impl Answer for Deviation {
 #[cfg(test)]
 mod tests {
     use super::{Answer, Deviation, Pct};
-    use crate::choices::{Kind, Pick, Question, Who};
+    use crate::choices::{Decision, Kind, Question, Who};
     use crate::shuffle::recording::Choice;
 
     fn question(kind: Kind, among: &[Who], count: usize) -> Question<'_> {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn deviations_cover_every_answer_behind_the_last_one() {
         let choice = |count| Choice {
-            pick: Pick {
+            decision: Decision {
                 kind: Kind::Event,
                 who: None,
                 nth: 0,

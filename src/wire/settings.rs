@@ -28,10 +28,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "a link is written by hand in tests"
-)]
+#[allow(clippy::exhaustive_structs, reason = "tests construct links")]
 pub struct Link {
     /// How long a packet takes. A seed chooses among steps of a millisecond, at most 16 of them.
     pub latency: RangeInclusive<Duration>,
@@ -115,10 +112,7 @@ impl Link {
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "settings are written by hand in tests"
-)]
+#[allow(clippy::exhaustive_structs, reason = "tests construct settings")]
 pub struct Settings {
     /// The most bytes of one direction of a connection that are sent and not read: 64 KiB. 0 counts
     /// as 1.

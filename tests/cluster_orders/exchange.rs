@@ -73,7 +73,10 @@ fn an_order_between_two_senders_is_refuted() {
     assert!(found.message.contains("loop 1 is first"), "{found}");
     assert!((1..=2).contains(&found.shrunk.len()), "{found}");
     assert!(
-        found.shrunk.iter().any(|pick| pick.kind == Kind::Loop),
+        found
+            .shrunk
+            .iter()
+            .any(|decision| decision.kind == Kind::Loop),
         "{found}"
     );
     assert!(found.report.contains("loop 0: "), "{found}");

@@ -212,7 +212,7 @@ fn c36_what_can_end_is_no_circle() {
 }
 
 #[test]
-fn c36_the_error_of_a_loop_that_ran_dry_has_the_circle() {
+fn c36_the_error_of_a_deadlock_has_the_circle() {
     let error = phaseloop::run(async {
         let lock = Mutex::new(()).named("own");
         let _first = lock.lock().await;

@@ -22,12 +22,12 @@ fn a_failure_is_reported_with_its_seed_and_the_answers_that_it_needs() {
     assert_eq!(found.shrunk.len(), 1, "{found}");
     let text = found.to_string();
     let seed = found.seed.unwrap();
-    let pick = found.shrunk[0];
+    let decision = found.shrunk[0];
     for part in [
         format!("the schedule of seed {seed} fails: the job is late"),
         "minimized to 1 decision of ".to_owned(),
         format!("replay with PHASELOOP_SEED={seed}"),
-        format!("replay the minimized schedule with PHASELOOP_PICKS=\"{pick}\""),
+        format!("replay the minimized schedule with PHASELOOP_SCHEDULE=\"{decision}\""),
         "the schedule from its first unusual decision on".to_owned(),
         "reports.rs".to_owned(),
     ] {
@@ -38,8 +38,8 @@ fn a_failure_is_reported_with_its_seed_and_the_answers_that_it_needs() {
 #[test]
 fn the_answers_of_a_report_fail_again() {
     let found = Explore::new().seeds(200).try_run(impatient).unwrap_err();
-    let picks = found.shrunk[0].to_string();
-    let text = panic_of(|| shuffle::run(&picks, impatient));
+    let decisions = found.shrunk[0].to_string();
+    let text = panic_of(|| shuffle::run(&decisions, impatient));
     assert!(text.contains("the job is late"), "{text}");
     // An answer to a question that is never asked changes nothing.
     shuffle::run("delay source99 0 =1", impatient);
@@ -48,7 +48,7 @@ fn the_answers_of_a_report_fail_again() {
 #[test]
 fn explore_panics_with_the_report() {
     let text = panic_of(|| shuffle::explore(200, impatient));
-    assert!(text.contains("PHASELOOP_PICKS="), "{text}");
+    assert!(text.contains("PHASELOOP_SCHEDULE="), "{text}");
 }
 
 #[test]
@@ -163,5 +163,5 @@ fn deviations_find_the_fewest_answers_first() {
 #[test]
 fn a_bad_list_of_answers_says_how_to_write_one() {
     let text = panic_of(|| shuffle::run("late: 5", || async {}));
-    assert!(text.contains("a pick is written as"), "{text}");
+    assert!(text.contains("a decision is written as"), "{text}");
 }
