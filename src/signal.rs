@@ -27,7 +27,7 @@
 //! caught again before its delivery is delivered once, as by the OS. A listener that is stopped
 //! between catch and delivery is not called.
 //!
-//! # What a listener does to the process
+//! # Effect on the process
 //!
 //! While a listener is started, the default action of its signal does not happen: a program that
 //! listens to SIGINT is not ended by ctrl-c. The first listener in the process installs a handler,

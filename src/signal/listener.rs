@@ -73,8 +73,7 @@ impl Signal {
     pub fn new(handle: &LoopHandle) -> Self {
         let core = handle.open(Keeper::Signal, Location::caller());
         let state = Listener::new(core.header.clone());
-        let owner = Rc::downgrade(&state);
-        state.header.belongs_to(owner);
+        state.header.belongs_to(&state);
         Self {
             core,
             state: Bound::new(state),

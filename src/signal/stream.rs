@@ -169,8 +169,7 @@ impl Signals {
         }
         let core = handle.open(Keeper::Signal, site);
         let queue = Rc::<Queue>::default();
-        let owner = Rc::downgrade(&queue);
-        core.header.belongs_to(owner);
+        core.header.belongs_to(&queue);
         // From here on, dropping the stream stops the listeners that were started.
         let signals = Self {
             core,

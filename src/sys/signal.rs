@@ -4,6 +4,8 @@
 mod caught;
 pub(super) mod disposition;
 mod handler;
+#[cfg(any(feature = "process", feature = "tty", all(test, feature = "stacks")))]
+pub(super) mod mask;
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +13,12 @@ use std::sync::Arc;
 pub(crate) use self::caught::Caught;
 pub(crate) use self::disposition::exists;
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
-pub(super) use self::handler::{Before, action_of};
+pub(super) use self::handler::Before;
+#[cfg(any(
+    feature = "process",
+    all(feature = "stacks", target_os = "linux", target_env = "gnu")
+))]
+pub(super) use self::handler::action_of;
 
 macro_rules! names {
     ($($name:ident),* $(,)?) => {

@@ -365,6 +365,7 @@ mod tests {
     use super::linux::part_of_program;
     use super::{Thread, stack_of};
     use crate::raw::stack;
+    use crate::sys::signal::mask;
 
     #[inline(never)]
     fn blocks_until(until: &mpsc::Receiver<()>) {
@@ -410,12 +411,7 @@ mod tests {
         let (end, until) = mpsc::channel();
         let (send, thread) = mpsc::channel();
         let blocked = std::thread::spawn(move || {
-            // SAFETY: all zeros are a valid set, and both calls write to it and read it only.
-            unsafe {
-                let mut signals: libc::sigset_t = std::mem::zeroed();
-                libc::sigaddset(&raw mut signals, libc::SIGURG);
-                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
-            }
+            mask::change(libc::SIG_BLOCK, &mask::of(&[libc::SIGURG])).unwrap();
             send.send(Thread::this()).unwrap();
             blocks_until(&until);
         });

@@ -4,14 +4,16 @@
 //! memory map. Other commands are forked.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::fstat;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, fcntl_setfd};
+
+use crate::sys::descriptor::dup_onto;
+use crate::sys::signal::{action_of, disposition, mask};
 
 /// The user id and the group ids of a child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -207,13 +209,9 @@ impl Steps {
                 let flags = fcntl_getfd(source)?;
                 fcntl_setfd(source, flags - FdFlags::CLOEXEC)?;
             } else {
-                // SAFETY: no code in the child owns the number (see `hold`); the call closes what
-                // it referred to.
-                let mut target = unsafe { OwnedFd::from_raw_fd(placed.target) };
-                let done = rustix::io::retry_on_intr(|| rustix::io::dup2(source, &mut target));
-                // Clears close-on-exec: the program inherits it.
-                std::mem::forget(target);
-                done?;
+                // Clears close-on-exec: the program inherits it. No code in the child owns the
+                // number (see `hold`).
+                dup_onto(placed.target, source)?;
             }
         }
         Ok(())
@@ -287,16 +285,13 @@ const IGNORABLE: [i32; 18] = [
 
 /// Sets every signal to its default action and unblocks all. It runs in the child.
 fn reset_signals() {
-    let mut none = MaybeUninit::uninit();
-    // SAFETY: the default action runs no code of this process. The call fails for some numbers,
-    // which have the default action anyway. The set is filled by one call and read by the next.
-    unsafe {
-        for number in RESET {
-            libc::signal(number, libc::SIG_DFL);
-        }
-        libc::sigemptyset(none.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    let default = action_of(libc::SIG_DFL, 0);
+    for number in RESET {
+        // The call fails for some numbers, which have the default action anyway.
+        let _ = disposition::set(number, &default);
     }
+    // The call does not fail with these arguments.
+    let _ = mask::change(libc::SIG_SETMASK, &mask::of(&[]));
 }
 
 /// Returns whether a child would inherit ignored or blocked signals. Handlers are not inherited.
@@ -305,26 +300,14 @@ pub(crate) fn has_inheritable_signals() -> bool {
 }
 
 fn has_blocked_signals() -> bool {
-    let mut mask = MaybeUninit::uninit();
-    // SAFETY: a null pointer changes nothing; `mask` has room for the result, and is read only if
-    // the call has succeeded. The numbers are signals.
-    unsafe {
-        if libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), mask.as_mut_ptr()) != 0 {
-            return false;
-        }
-        let mask = mask.assume_init();
+    let blocked = mask::change(libc::SIG_BLOCK, &mask::of(&[]));
+    blocked.is_ok_and(|blocked| {
         RESET
             .into_iter()
-            .any(|number| libc::sigismember(&mask, number) == 1)
-    }
+            .any(|number| mask::contains(&blocked, number))
+    })
 }
 
 fn is_ignored(number: i32) -> bool {
-    let mut current = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: a null pointer changes nothing; `current` has room for the result, and is read only
-    // if the call has succeeded.
-    unsafe {
-        let result = libc::sigaction(number, std::ptr::null(), current.as_mut_ptr());
-        result == 0 && current.assume_init().sa_sigaction == libc::SIG_IGN
-    }
+    disposition::get(number).is_ok_and(|action| action.sa_sigaction == libc::SIG_IGN)
 }

@@ -22,6 +22,9 @@ use super::disposition;
 /// The most layers of our handler in one chain of handlers; see [`disposition`].
 pub(super) const LAYERS: usize = 4;
 
+/// The signals without a default action. A stopped process goes on by SIGCONT in any case.
+const IGNORED: [c_int; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+
 type WithInfo = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 type Plain = extern "C" fn(c_int);
 
@@ -99,6 +102,25 @@ impl Signal {
         }
         is_received
     }
+
+    /// Restores the default action and raises the signal again, which arrives when the handler
+    /// returns.
+    fn take_default_action(&self, number: c_int, layer: usize) {
+        // The default action of these is none. To restore it would take the handler from a listener
+        // that has started since this signal arrived.
+        let default = action_of(libc::SIG_DFL, 0);
+        if IGNORED.contains(&number) || disposition::set(number, &default).is_err() {
+            return;
+        }
+        // A thread that starts a listener adds it before it looks at the disposition. So either it
+        // installs a handler after the call above, or this one finds the listener.
+        if self.note(number) {
+            let _ = disposition::set(number, &action(layer));
+        } else {
+            // SAFETY: the call sends a signal to this thread.
+            unsafe { libc::raise(number) };
+        }
+    }
 }
 
 impl Before {
@@ -161,7 +183,7 @@ extern "C" fn on_signal<const LAYER: usize>(
         let is_received = (is_live || is_installed(number, LAYER)) && signal.note(number);
         let is_handled = signal.before[LAYER].call(number, info, context) || is_received;
         if !is_handled && is_installed(number, LAYER) {
-            take_default_action(number);
+            signal.take_default_action(number, LAYER);
         }
     }
     errno::set_errno(errno);
@@ -170,14 +192,6 @@ extern "C" fn on_signal<const LAYER: usize>(
 fn is_installed(number: c_int, layer: usize) -> bool {
     let current = disposition::get(number).ok();
     current.as_ref().and_then(layer_of) == Some(layer)
-}
-
-/// Restores the default action and raises the signal again, which arrives when the handler returns.
-fn take_default_action(number: c_int) {
-    if disposition::set(number, &action_of(libc::SIG_DFL, 0)).is_ok() {
-        // SAFETY: the call sends a signal to this thread.
-        unsafe { libc::raise(number) };
-    }
 }
 
 /// Returns which of our layers a disposition calls, if any.

@@ -381,6 +381,8 @@ fn listeners_that_come_and_go_under_a_storm_of_signals_lose_none() {
             const URG: SignalKind = SignalKind::URG;
             let is_over = AtomicBool::new(false);
             std::thread::scope(|scope| {
+                // Also after an assertion that fails: the scope waits for the threads.
+                let _end = EndOnDrop(&is_over);
                 scope.spawn(|| {
                     while !is_over.load(Ordering::SeqCst) {
                         raise(URG);
@@ -400,8 +402,15 @@ fn listeners_that_come_and_go_under_a_storm_of_signals_lose_none() {
                     assert!(ours.trace.take().starts_with("ours"));
                     drop(listener);
                 }
-                is_over.store(true, Ordering::SeqCst);
             });
         },
     );
+}
+
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
