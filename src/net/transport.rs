@@ -23,8 +23,9 @@ use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 use crate::sys::poller::{Interest, impl_as_source};
+use crate::sys::socket::{BorrowedSocket, Lend};
 #[cfg(feature = "test-util")]
-use crate::wait::shuffled::network::network;
+use crate::ways_to_wait::shuffled::network::network;
 
 /// A socket of the kernel, or one in memory.
 pub(super) enum Transport<K> {
@@ -112,6 +113,16 @@ impl<K> SentPlace<K> {
                     )
                 })
             }
+        }
+    }
+}
+
+impl<K: Lend> Lend for SentPlace<K> {
+    fn lend(&self) -> BorrowedSocket<'_> {
+        match self {
+            Self::Kernel(socket) => socket.lend(),
+            #[cfg(feature = "test-util")]
+            Self::Memory(_) => panic!("{IN_MEMORY}"),
         }
     }
 }

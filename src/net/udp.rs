@@ -1,6 +1,7 @@
 //! UDP: sockets, and batches of datagrams.
 
 mod batch;
+mod on_request;
 mod options;
 mod peek;
 mod settings;

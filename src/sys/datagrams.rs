@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::ops::Range;
 
 // `--cfg phaseloop_portable_poller` selects the portable code on Linux, to test it there.
@@ -32,7 +33,7 @@ use one_by_one as platform;
 
 mod single;
 
-pub(crate) use platform::{Address, gro, set_gro};
+pub(crate) use platform::{Address, is_set, set};
 pub(crate) use single::{peek, peek_from, recv, recv_from};
 
 /// The metadata of a datagram.
@@ -47,6 +48,37 @@ pub(crate) struct Head {
     /// The length of each of the datagrams in the buffer, of which the last may be shorter; 0:
     /// there is one.
     pub(crate) segment: u16,
+    /// The type of service of IPv4, or the traffic class of IPv6.
+    pub(crate) tos: Tos,
+    /// The address of this machine that a datagram was sent to, or is to be sent from.
+    pub(crate) local: Option<IpAddr>,
+}
+
+/// The type of service of one datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tos {
+    /// Not reported, or that of the socket.
+    None,
+    /// It is not sent: the marks of congestion belong to the way that the datagram came.
+    #[cfg_attr(
+        not(any(target_os = "linux", target_os = "android")),
+        allow(dead_code, reason = "only Linux reports it")
+    )]
+    Received(u8),
+    Set(u8),
+}
+
+/// What the kernel does for a socket if it is asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// It joins datagrams, and reports their length.
+    Joined,
+    /// It reports the type of service of received datagrams.
+    Tos,
+    /// It reports the address that received datagrams were sent to.
+    LocalIp,
+    /// No datagram is sent in fragments.
+    Whole,
 }
 
 impl Head {
@@ -58,6 +90,8 @@ impl Head {
             length,
             truncated: false,
             segment: 0,
+            tos: Tos::None,
+            local: None,
         }
     }
 
@@ -142,14 +176,14 @@ impl Rooms {
     pub(crate) fn send_each(
         &mut self,
         index: usize,
-        mut send: impl FnMut(&[u8], &Address) -> io::Result<usize>,
+        mut send: impl FnMut(&[u8], &Head) -> io::Result<usize>,
     ) -> io::Result<()> {
         let (head, room) = self.get_mut(index);
         let size = head.segment_size();
         let mut done = 0;
         loop {
             let end = head.length.min(done + size);
-            if let Err(error) = send(&room[done..end], &head.address) {
+            if let Err(error) = send(&room[done..end], head) {
                 room.copy_within(done..head.length, 0);
                 head.length -= done;
                 return Err(error);

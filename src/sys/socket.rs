@@ -183,6 +183,71 @@ pub(crate) fn is_tcp<S>(_: S) -> bool {
     false
 }
 
+#[cfg(unix)]
+pub(crate) use std::os::fd::BorrowedFd as BorrowedSocket;
+#[cfg(not(unix))]
+pub(crate) use std::os::windows::io::BorrowedSocket;
+
+/// What lends its socket to calls of the OS.
+pub(crate) trait Lend {
+    fn lend(&self) -> BorrowedSocket<'_>;
+}
+
+#[cfg(unix)]
+impl<S: std::os::fd::AsFd> Lend for S {
+    fn lend(&self) -> BorrowedSocket<'_> {
+        self.as_fd()
+    }
+}
+
+#[cfg(not(unix))]
+impl<S: std::os::windows::io::AsSocket> Lend for S {
+    fn lend(&self) -> BorrowedSocket<'_> {
+        self.as_socket()
+    }
+}
+
+/// The sockets of the internet that another process may send.
+#[cfg(unix)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Internet {
+    Listener,
+    Stream,
+    Datagrams,
+}
+
+/// Checks what a descriptor is.
+///
+/// # Errors
+///
+/// `InvalidInput`, which names what was expected.
+#[cfg(unix)]
+pub(crate) fn expect(descriptor: &std::os::fd::OwnedFd, expected: Internet) -> io::Result<()> {
+    let socket = SockRef::from(descriptor);
+    let (kind, name) = match expected {
+        Internet::Listener => (Type::STREAM, "a TCP listener"),
+        Internet::Stream => (Type::STREAM, "a TCP stream"),
+        Internet::Datagrams => (Type::DGRAM, "a UDP socket"),
+    };
+    // A descriptor that is no socket fails here.
+    let is_kind = socket.r#type().is_ok_and(|found| found == kind);
+    let is_internet = socket
+        .local_addr()
+        .is_ok_and(|address| address.as_socket().is_some());
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    let is_role = kind == Type::DGRAM
+        || socket
+            .is_listener()
+            .is_ok_and(|listens| listens == (expected == Internet::Listener));
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    let is_role = true;
+    if is_kind && is_internet && is_role {
+        return Ok(());
+    }
+    let text = format!("the descriptor is not {name}");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+}
+
 /// Sets whether several sockets can be bound to one address (`SO_REUSEPORT`).
 pub(crate) fn set_reuse_port(socket: &Socket, reuse: bool) -> io::Result<()> {
     #[cfg(unix)]

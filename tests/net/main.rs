@@ -44,6 +44,7 @@ mod udp;
 mod udp_batch;
 mod udp_faults;
 mod udp_peers;
+mod udp_reports;
 mod udp_segments;
 mod unix;
 mod unix_datagram;

@@ -75,6 +75,82 @@ fn more_segments_than_the_kernel_cuts_are_sent_one_by_one() {
 }
 
 #[test]
+fn each_buffer_has_a_segment_size_of_its_own() {
+    run(async {
+        let (one, other) = udp_pair().await;
+        let mut batch = Batch::new(8, 3000);
+        let mut expected = Vec::new();
+        for (length, size) in [(3000, 1000), (7, 2), (90, 1), (500, 500), (2400, 1200)] {
+            batch
+                .push_segments_to_peer(&content(length, size), size)
+                .unwrap();
+            expected.extend(content(length, size).chunks(size).map(<[u8]>::to_vec));
+        }
+        one.send_batch(&mut batch).await.unwrap();
+        let bytes = expected.iter().map(Vec::len).sum();
+        assert_eq!(receive(&other, bytes).await, expected);
+    });
+}
+
+/// The kernel refuses more than a datagram can carry, though each segment would fit.
+#[test]
+fn more_bytes_than_a_datagram_has_are_sent_one_by_one() {
+    run(async {
+        let (one, other) = udp_pair().await;
+        other.set_recv_buffer_size(1 << 20).unwrap();
+        let mut batch = Batch::new(3, 140_000);
+        let bytes = content(72_000, 9000);
+        batch.push_segments_to_peer(&bytes, 9000).unwrap();
+        // Segments that no datagram can carry. The first is an error, and those behind it go with it.
+        batch
+            .push_segments_to_peer(&vec![9; 140_000], 65_520)
+            .unwrap();
+        batch.push_to_peer(b"after").unwrap();
+        assert!(one.send_batch(&mut batch).await.is_err());
+        let failed = batch.failed().unwrap();
+        assert_eq!(
+            (failed.bytes().len(), failed.segment_size()),
+            (140_000, 65_520)
+        );
+        one.send_batch(&mut batch).await.unwrap();
+        assert!(batch.is_empty() && batch.failed().is_none());
+        let all = receive(&other, bytes.len() + 5).await;
+        assert_eq!(
+            (all.len(), all.concat()),
+            (9, [&bytes[..], b"after"].concat())
+        );
+        // The batch is as good as a new one.
+        batch.push_segments_to_peer(&bytes[..18_000], 9000).unwrap();
+        one.send_batch(&mut batch).await.unwrap();
+        assert_eq!(receive(&other, 18_000).await.len(), 2);
+    });
+}
+
+/// What the kernel has joined before stays joined, and comes without its lengths.
+#[test]
+fn datagrams_that_wait_while_joining_is_switched_off_stay_joined() {
+    run(async {
+        let (one, other) = udp_pair().await;
+        if other.set_gro(true).is_err() {
+            return;
+        }
+        let bytes = content(3000, 1000);
+        let mut batch = Batch::new(1, 65_535);
+        batch.push_segments_to_peer(&bytes, 1000).unwrap();
+        one.send_batch(&mut batch).await.unwrap();
+        other.readable().await.unwrap();
+        other.set_gro(false).unwrap();
+        other.recv_batch(&mut batch).await.unwrap();
+        let datagram = batch.iter().next().unwrap();
+        assert_eq!(lengths(datagram.segments()), [3000]);
+        batch.clear();
+        batch.push_segments_to_peer(&bytes, 1000).unwrap();
+        one.send_batch(&mut batch).await.unwrap();
+        assert_eq!(receive(&other, 3000).await.len(), 3);
+    });
+}
+
+#[test]
 fn what_was_joined_is_reported_by_segments_and_goes_back_as_it_came() {
     run(async {
         let (one, other) = udp_pair().await;
@@ -235,7 +311,7 @@ mod refused {
     #[test]
     fn a_full_buffer_amid_the_segments_loses_and_repeats_none() {
         let test = "refused::a_full_buffer_amid_the_segments_loses_and_repeats_none";
-        let faults = ["sendmmsg:error=EIO:when=1", "sendto:error=EAGAIN:when=3+2"];
+        let faults = ["sendmmsg:error=EIO:when=1", "sendmsg:error=EAGAIN:when=3+2"];
         with_faults(test, &faults, segments_alone);
     }
 }

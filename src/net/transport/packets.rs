@@ -16,9 +16,10 @@ use crate::runtime::loop_handle::LoopHandle;
 use crate::shuffle::no_groups;
 use crate::site::Site;
 use crate::sys;
+use crate::sys::datagrams::Setting;
 use crate::sys::poller::impl_as_source;
 #[cfg(feature = "test-util")]
-use crate::wait::shuffled::network::network;
+use crate::ways_to_wait::shuffled::network::network;
 
 /// The socket of a [`UdpSocket`](crate::net::UdpSocket). It is the type of what
 /// [`readable`](crate::net::UdpSocket::readable) waits for, and has no use of its own.
@@ -168,13 +169,17 @@ impl Packets {
         either!(&self.0, socket => socket.broadcast(), _memory => Ok(false))
     }
 
-    /// Sets whether the kernel may join datagrams. In memory they come one by one.
-    pub(in crate::net) fn set_gro(&self, on: bool) -> io::Result<()> {
-        either!(&self.0, socket => sys::datagrams::set_gro(socket, on), _memory => Ok(()))
+    /// Changes what the kernel does with datagrams. In memory nothing of it is needed.
+    pub(in crate::net) fn set(&self, setting: Setting, on: bool) -> io::Result<()> {
+        either!(
+            &self.0,
+            socket => sys::datagrams::set(socket, setting, on),
+            _memory => Ok(()),
+        )
     }
 
-    pub(in crate::net) fn gro(&self) -> io::Result<bool> {
-        either!(&self.0, socket => sys::datagrams::gro(socket), _memory => Ok(false))
+    pub(in crate::net) fn is_set(&self, setting: Setting) -> io::Result<bool> {
+        either!(&self.0, socket => sys::datagrams::is_set(socket, setting), _memory => Ok(false))
     }
 
     pub(in crate::net) fn ttl_v4(&self) -> io::Result<u32> {

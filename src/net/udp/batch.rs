@@ -1,5 +1,6 @@
 //! Datagrams in batches.
 
+mod beside;
 mod segments;
 mod socket;
 
@@ -183,7 +184,7 @@ impl Batch {
     }
 
     /// Adds a datagram for the sender of another one. It is [`push`](Self::push) without decoding
-    /// the address.
+    /// the address, and is sent from the [local address](Datagram::local_ip) of the other one.
     ///
     /// # Errors
     ///
@@ -217,7 +218,8 @@ impl Batch {
     /// ```
     #[inline]
     pub fn push_reply(&mut self, to: &Datagram<'_>, bytes: &[u8]) -> io::Result<()> {
-        self.add(bytes, to.head.address).map(drop)
+        self.add(bytes, to.head.address)?.local = to.head.local;
+        Ok(())
     }
 
     #[inline]

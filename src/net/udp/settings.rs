@@ -54,60 +54,6 @@ impl UdpSocket {
         self.packets().broadcast()
     }
 
-    /// Sets whether the kernel may deliver several datagrams of one sender and one length as one
-    /// (`UDP_GRO`).
-    ///
-    /// Receive them by [`recv_batch`](Self::recv_batch) then, into a [`Batch`](crate::net::Batch)
-    /// with buffers of 65,535 bytes: [`Datagram::segments`](crate::net::Datagram::segments)
-    /// separates them. Other calls return them joined, and a shorter buffer cuts them.
-    ///
-    /// # Errors
-    ///
-    /// [`Unsupported`](io::ErrorKind::Unsupported) on platforms other than Linux, and before Linux
-    /// 5.0: there datagrams come one by one. Any OS error of `setsockopt`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::net::UdpSocket;
-    ///
-    /// #[phaseloop::main]
-    /// async fn main() -> std::io::Result<()> {
-    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
-    ///     if socket.set_gro(true).is_ok() {
-    ///         assert!(socket.gro()?); // Linux: datagrams of a sender may arrive as one
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    pub fn set_gro(&self, gro: bool) -> io::Result<()> {
-        self.packets().set_gro(gro)
-    }
-
-    /// Returns whether the kernel may deliver several datagrams as one.
-    ///
-    /// # Errors
-    ///
-    /// Any OS error of `getsockopt`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use phaseloop::net::UdpSocket;
-    ///
-    /// #[phaseloop::main]
-    /// async fn main() -> std::io::Result<()> {
-    ///     let socket = UdpSocket::bind("127.0.0.1:0").await?;
-    ///     if socket.set_gro(true).is_ok() {
-    ///         assert!(socket.gro()?); // Linux: datagrams of a sender may arrive as one
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    pub fn gro(&self) -> io::Result<bool> {
-        self.packets().gro()
-    }
-
     /// Returns the time to live (TTL) of datagrams.
     ///
     /// # Errors

@@ -1,96 +1,89 @@
 //! Linux: `recvmmsg` and `sendmmsg`.
 // Marks: `cold`, since few sockets send segments.
 
+mod control;
+
 use std::fmt;
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::{replace, zeroed};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-use super::{Head, Rooms, stride};
+use socket2::{MsgHdr, SockAddr, SockRef};
+
+use super::{Head, Rooms, Tos, stride};
+use control::Control;
+pub(crate) use control::{is_set, set};
 
 /// An address in the kernel's form. It is copied unchanged, and decoded only on request.
 #[derive(Clone, Copy)]
 pub(crate) struct Address {
-    raw: Raw,
+    /// The longer form. The port of the shorter one is in the same place, and its address is where
+    /// this one has the flow.
+    raw: libc::sockaddr_in6,
     /// Bytes in use; 0: there is no address.
     used: libc::socklen_t,
 }
 
-/// The first field, and with it the family, is always initialised. The others are if family and
-/// length say so.
-#[repr(C)]
-#[derive(Clone, Copy)]
-union Raw {
-    v4: libc::sockaddr_in,
-    v6: libc::sockaddr_in6,
-}
+const _: () = {
+    use libc::{sockaddr_in, sockaddr_in6};
+    use std::mem::offset_of;
+    assert!(offset_of!(sockaddr_in, sin_family) == offset_of!(sockaddr_in6, sin6_family));
+    assert!(offset_of!(sockaddr_in, sin_port) == offset_of!(sockaddr_in6, sin6_port));
+    assert!(offset_of!(sockaddr_in, sin_addr) == offset_of!(sockaddr_in6, sin6_flowinfo));
+};
 
 impl Address {
     pub(crate) const NONE: Self = Self {
-        // SAFETY: all zero is an address, of no family.
-        raw: unsafe { zeroed() },
+        raw: libc::sockaddr_in6 {
+            sin6_family: libc::AF_UNSPEC as _,
+            sin6_port: 0,
+            sin6_flowinfo: 0,
+            sin6_addr: libc::in6_addr { s6_addr: [0; 16] },
+            sin6_scope_id: 0,
+        },
         used: 0,
     };
 
-    const ROOM: libc::socklen_t = size_of::<Raw>() as _;
+    const ROOM: libc::socklen_t = size_of::<libc::sockaddr_in6>() as _;
+    const ROOM_V4: libc::socklen_t = size_of::<libc::sockaddr_in>() as _;
 
     #[inline]
     pub(crate) fn new(address: SocketAddr) -> Self {
+        let mut new = Self::NONE;
+        new.raw.sin6_port = address.port().to_be();
         match address {
             SocketAddr::V4(address) => {
-                let v4 = libc::sockaddr_in {
-                    sin_family: libc::AF_INET as _,
-                    sin_port: address.port().to_be(),
-                    sin_addr: libc::in_addr {
-                        s_addr: u32::from_ne_bytes(address.ip().octets()),
-                    },
-                    sin_zero: [0; 8],
-                };
-                Self {
-                    raw: Raw { v4 },
-                    used: size_of_val(&v4) as _,
-                }
+                new.raw.sin6_family = libc::AF_INET as _;
+                new.raw.sin6_flowinfo = u32::from_ne_bytes(address.ip().octets());
+                new.used = Self::ROOM_V4;
             }
             SocketAddr::V6(address) => {
-                let v6 = libc::sockaddr_in6 {
-                    sin6_family: libc::AF_INET6 as _,
-                    sin6_port: address.port().to_be(),
-                    sin6_flowinfo: address.flowinfo(),
-                    sin6_addr: libc::in6_addr {
-                        s6_addr: address.ip().octets(),
-                    },
-                    sin6_scope_id: address.scope_id(),
-                };
-                Self {
-                    raw: Raw { v6 },
-                    used: size_of_val(&v6) as _,
-                }
+                new.raw.sin6_family = libc::AF_INET6 as _;
+                new.raw.sin6_flowinfo = address.flowinfo();
+                new.raw.sin6_addr.s6_addr = address.ip().octets();
+                new.raw.sin6_scope_id = address.scope_id();
+                new.used = Self::ROOM;
             }
         }
+        new
     }
 
     /// Returns the address; `None` if there is none, or if it is not an IP address.
     #[inline]
     pub(crate) fn get(&self) -> Option<SocketAddr> {
-        // SAFETY: this field is initialised whatever the union holds, and all bit patterns are
-        // valid for it.
-        let v4 = unsafe { &self.raw.v4 };
-        match libc::c_int::from(v4.sin_family) {
-            libc::AF_INET if self.used as usize >= size_of_val(v4) => {
-                let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
-                let port = u16::from_be(v4.sin_port);
+        let raw = &self.raw;
+        let port = u16::from_be(raw.sin6_port);
+        match libc::c_int::from(raw.sin6_family) {
+            libc::AF_INET if self.used >= Self::ROOM_V4 => {
+                let ip = Ipv4Addr::from(raw.sin6_flowinfo.to_ne_bytes());
                 Some(SocketAddrV4::new(ip, port).into())
             }
-            libc::AF_INET6 if self.used as usize >= size_of::<libc::sockaddr_in6>() => {
-                // SAFETY: with this family and length, `new` or the kernel has written the whole
-                // field.
-                let v6 = unsafe { &self.raw.v6 };
-                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
-                let port = u16::from_be(v6.sin6_port);
-                let address = SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id);
-                Some(address.into())
+            libc::AF_INET6 if self.used >= Self::ROOM => {
+                let ip = Ipv6Addr::from(raw.sin6_addr.s6_addr);
+                let (flow, scope) = (raw.sin6_flowinfo, raw.sin6_scope_id);
+                Some(SocketAddrV6::new(ip, port, flow, scope).into())
             }
             _ => None,
         }
@@ -118,16 +111,6 @@ struct Headers {
     vectors: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
     controls: Vec<Control>,
-}
-
-/// Room for control messages: for the size of segments, and for some that the options of a socket
-/// may bring before it. The alignment is that of a header.
-#[repr(C, align(8))]
-#[derive(Clone, Copy)]
-struct Control([u8; 96]);
-
-impl Control {
-    const ROOM: usize = size_of::<Self>();
 }
 
 // SAFETY: the pointers point to memory that the same `Rooms` own. Only the kernel dereferences
@@ -160,7 +143,7 @@ impl Headers {
             })
             .collect();
         let vector = vectors.as_mut_ptr();
-        let mut controls = vec![Control([0; Control::ROOM]); count];
+        let mut controls = vec![Control::EMPTY; count];
         let control = controls.as_mut_ptr();
         let message = |index| {
             // SAFETY: the caller's list has so many heads. All zero is a valid empty header, which
@@ -187,7 +170,9 @@ impl Headers {
 impl Rooms {
     /// Receives queued datagrams into the buffers, beginning with the first.
     pub(crate) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
-        let messages = &mut self.calls.incoming.messages;
+        let Headers {
+            messages, controls, ..
+        } = &mut self.calls.incoming;
         // SAFETY: the headers point to addresses and rooms of the lengths they say, which are ours
         // alone now.
         let received = unsafe {
@@ -200,16 +185,22 @@ impl Rooms {
             )
         };
         let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-        for (message, head) in messages[..received].iter_mut().zip(&mut self.heads) {
+        let heads = self.heads.iter_mut().zip(controls);
+        for (message, (head, control)) in messages[..received].iter_mut().zip(heads) {
             head.length = message.msg_len as usize;
             head.truncated = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
             let used = replace(&mut message.msg_hdr.msg_namelen, Address::ROOM);
             // An address of another family can be longer; the kernel has truncated it.
             head.address.used = if used <= Address::ROOM { used } else { 0 };
-            head.segment = match message.msg_hdr.msg_controllen {
-                0 => 0,
-                _ => segment_of(&message.msg_hdr),
-            };
+            (head.segment, head.tos, head.local) = (0, Tos::None, None);
+            if message.msg_hdr.msg_controllen != 0 {
+                #[allow(
+                    clippy::unnecessary_cast,
+                    reason = "the type of a length differs between platforms"
+                )]
+                let filled = message.msg_hdr.msg_controllen as usize;
+                control::read(control.first(filled), head);
+            }
             message.msg_hdr.msg_controllen = Control::ROOM as _;
         }
         Ok(received)
@@ -235,13 +226,15 @@ impl Rooms {
             let head = &self.heads[index];
             message.msg_hdr.msg_namelen = head.address.used;
             vectors[index].iov_len = head.length.min(self.size);
+            let has_segments = head.segment_size() < head.length;
+            if has_segments && *sends_each {
+                // It has to wait until those before it are sent.
+                break;
+            }
             message.msg_hdr.msg_controllen = 0;
-            if head.segment_size() < head.length {
-                if *sends_each {
-                    // It has to wait until those before it are sent.
-                    break;
-                }
-                set_segment(&mut message.msg_hdr, &mut controls[index], head.segment);
+            if has_segments || !head.is_plain() {
+                let segment = if has_segments { head.segment } else { 0 };
+                message.msg_hdr.msg_controllen = controls[index].write(head, segment) as _;
             }
             count += 1;
         }
@@ -280,97 +273,21 @@ impl Rooms {
     /// Sends the segments of one buffer one by one.
     #[cold]
     fn send_segments(&mut self, socket: &UdpSocket, index: usize) -> io::Result<usize> {
-        self.send_each(index, |bytes, address| match address.get() {
-            Some(address) => socket.send_to(bytes, address),
-            None => socket.send(bytes),
+        self.send_each(index, |bytes, head| {
+            let mut control = Control::EMPTY;
+            let used = control.write(head, 0);
+            let to = head.address.get().map(SockAddr::from);
+            let bytes = [IoSlice::new(bytes)];
+            let mut message = MsgHdr::new().with_buffers(&bytes);
+            if let Some(to) = &to {
+                message = message.with_addr(to);
+            }
+            if used > 0 {
+                message = message.with_control(control.first(used));
+            }
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            SockRef::from(socket).sendmsg(&message, flags)
         })?;
         Ok(1)
-    }
-}
-
-/// Asks the kernel to cut a message.
-#[cold]
-fn set_segment(message: &mut libc::msghdr, control: &mut Control, segment: u16) {
-    const LENGTH: u32 = size_of::<u16>() as u32;
-    // SAFETY: the control has room for a header and two bytes, and the alignment of a header. All
-    // zero is a valid header.
-    unsafe {
-        *control = Control([0; Control::ROOM]);
-        let header: *mut libc::cmsghdr = (&raw mut *control).cast();
-        (*header).cmsg_level = libc::SOL_UDP;
-        (*header).cmsg_type = libc::UDP_SEGMENT;
-        (*header).cmsg_len = libc::CMSG_LEN(LENGTH) as _;
-        libc::CMSG_DATA(header)
-            .cast::<u16>()
-            .write_unaligned(segment);
-        message.msg_controllen = libc::CMSG_SPACE(LENGTH) as _;
-    }
-}
-
-/// Returns the length of the datagrams that the kernel has joined to a message; 0: there is one.
-#[cold]
-fn segment_of(message: &libc::msghdr) -> u16 {
-    // SAFETY: the kernel has written as many bytes of control messages as the header states. Each
-    // of them is read as far as its own header states.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(one) = header.as_ref() {
-            let is_size = one.cmsg_level == libc::SOL_UDP && one.cmsg_type == libc::UDP_GRO;
-            let needed = libc::CMSG_LEN(size_of::<libc::c_int>() as u32);
-            if is_size && one.cmsg_len >= needed as _ {
-                let size = libc::CMSG_DATA(header)
-                    .cast::<libc::c_int>()
-                    .read_unaligned();
-                return u16::try_from(size).unwrap_or(0);
-            }
-            header = libc::CMSG_NXTHDR(message, header);
-        }
-    }
-    0
-}
-
-/// Sets whether the kernel may join datagrams of one sender to one message.
-pub(crate) fn set_gro(socket: &UdpSocket, on: bool) -> io::Result<()> {
-    let on = libc::c_int::from(on);
-    // SAFETY: the option is an integer.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_UDP,
-            libc::UDP_GRO,
-            (&raw const on).cast(),
-            size_of_val(&on) as _,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(with_unsupported(io::Error::last_os_error())),
-    }
-}
-
-/// Whether the kernel may join datagrams.
-pub(crate) fn gro(socket: &UdpSocket) -> io::Result<bool> {
-    let (mut on, mut length) = (0 as libc::c_int, size_of::<libc::c_int>() as _);
-    // SAFETY: the kernel writes an integer.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_UDP,
-            libc::UDP_GRO,
-            (&raw mut on).cast(),
-            &raw mut length,
-        )
-    };
-    match result {
-        0 => Ok(on != 0),
-        _ => Err(with_unsupported(io::Error::last_os_error())),
-    }
-}
-
-/// A kernel before 5.0 does not know the option.
-fn with_unsupported(error: io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(libc::ENOPROTOOPT) => io::ErrorKind::Unsupported.into(),
-        _ => error,
     }
 }

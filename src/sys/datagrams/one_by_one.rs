@@ -8,7 +8,7 @@ use std::ops::Range;
 use socket2::{MaybeUninitSlice, SockRef};
 
 use super::single::past_failed_sends;
-use super::{Head, Rooms};
+use super::{Head, Rooms, Setting};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address(Option<SocketAddr>);
@@ -54,7 +54,7 @@ impl Rooms {
     pub(crate) fn send(&mut self, socket: &UdpSocket, range: Range<usize>) -> io::Result<usize> {
         let count = range.len();
         for (done, index) in range.enumerate() {
-            let sent = self.send_each(index, |bytes, address| match address.get() {
+            let sent = self.send_each(index, |bytes, head| match head.address.get() {
                 Some(address) => socket.send_to(bytes, address),
                 None => socket.send(bytes),
             });
@@ -68,15 +68,15 @@ impl Rooms {
     }
 }
 
-/// The platform delivers datagrams one by one.
-pub(crate) fn set_gro(_: &UdpSocket, on: bool) -> io::Result<()> {
+/// Nothing is asked of the platform.
+pub(crate) fn set(_: &UdpSocket, _: Setting, on: bool) -> io::Result<()> {
     match on {
         true => Err(io::ErrorKind::Unsupported.into()),
         false => Ok(()),
     }
 }
 
-pub(crate) fn gro(_: &UdpSocket) -> io::Result<bool> {
+pub(crate) fn is_set(_: &UdpSocket, _: Setting) -> io::Result<bool> {
     Ok(false)
 }
 
@@ -96,11 +96,10 @@ pub(super) fn receive_one(socket: &UdpSocket, room: &mut [u8], flags: i32) -> io
         receive()?
     };
     let truncated = flags.is_truncated();
+    // Wine reports no length of a datagram that it has cut.
+    let length = if truncated { size } else { length };
     Ok(Head {
-        address: Address(from.as_socket()),
-        // Wine reports no length of a datagram that it has cut.
-        length: if truncated { size } else { length },
         truncated,
-        segment: 0,
+        ..Head::new(Address(from.as_socket()), length)
     })
 }
