@@ -7,23 +7,24 @@
 //! ```
 //!
 //! The first process starts the servers and is the load: clients that connect anew for each
-//! request. At a restart it starts a new server, asks the old one for its listener, and passes it
-//! on over the channels. All three have the one socket of the kernel, whose queue is never closed,
-//! so no connection is refused. Once the new server accepts, the old one gets the order to stop: it
-//! completes what it has accepted, and exits.
+//! request. At a restart it asks the old server for its listener, and passes it on to a new one. The
+//! listener travels as a `Detached<TcpListener>` over the channels: the old server stops accepting,
+//! detaches it, and sends it. The socket stays open all the time, so the connections of the
+//! meantime wait in the kernel's queue, and none is refused. The old server completes what it has
+//! accepted, and exits.
 
 #[cfg(unix)]
 mod restart {
     use std::cell::Cell;
     use std::io;
-    use std::net::{self, SocketAddr};
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::net::SocketAddr;
+    use std::os::fd::AsFd;
     use std::rc::Rc;
     use std::time::Duration;
 
     use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
-    use phaseloop::net::{TcpListener, TcpStream};
-    use phaseloop::process::{Channel, Child, Command};
+    use phaseloop::net::{Detached, TcpListener, TcpStream};
+    use phaseloop::process::{Channel, Child, Command, Message};
     use phaseloop::task::{CancellationToken, JoinSet};
     use phaseloop::time::sleep;
     use phaseloop::{JoinHandle, spawn};
@@ -31,60 +32,63 @@ mod restart {
     /// The clients that send requests at a time.
     const CLIENTS: usize = 8;
 
-    // What the processes tell each other.
+    // The messages between the processes.
     const SERVE: &[u8] = b"serve with this listener";
-    const PASS_ON: &[u8] = b"send me the listener";
-    const STOP: &[u8] = b"complete what you have, and exit";
-    const DONE: &[u8] = b"done";
+    const READY: &[u8] = b"ready";
+    const PASS_ON: &[u8] = b"send the listener, complete what you have, and exit";
+    const PASSED: &[u8] = b"the listener";
 
-    /// A server process: does what the channel asks for.
+    /// A server process: serves with the listener that it gets, until it has to pass it on.
     pub(crate) async fn serve(channel: Channel) -> io::Result<()> {
-        let mut accepting = None;
+        let listener = listener_of(expect(&channel, SERVE).await?)?.attach()?;
         let stop = CancellationToken::new();
-        while let Some(mut message) = channel.recv().await? {
-            match (
-                message.bytes.as_slice(),
-                message.descriptors.pop(),
-                &accepting,
-            ) {
-                (SERVE, Some(listener), None) => {
-                    let listener = TcpListener::from_std(net::TcpListener::from(listener))?;
-                    let listener = Rc::new(listener);
-                    let task = spawn(accept(listener.clone(), stop.clone()));
-                    accepting = Some((listener, task));
-                    channel.send(DONE).await?;
-                }
-                (PASS_ON, None, Some((listener, _))) => {
-                    let socket = listener.get_ref().as_fd();
-                    channel.send_with(DONE, &[socket]).await?;
-                }
-                (STOP, ..) => {
-                    stop.cancel();
-                    break;
-                }
-                (other, ..) => {
-                    let text = format!("unexpected: {}", String::from_utf8_lossy(other));
-                    return Err(io::Error::other(text));
-                }
-            }
-        }
-        match accepting {
-            Some((_, task)) => Ok(task.await??),
-            None => Ok(()),
-        }
-    }
-
-    /// Accepts until it is to stop, and waits for the connections that it has.
-    async fn accept(listener: Rc<TcpListener>, stop: CancellationToken) -> io::Result<()> {
         let mut connections = JoinSet::new();
-        while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-            let (stream, _) = accepted?;
-            connections.spawn(answer(stream));
-        }
+        channel.send(READY).await?;
+        let accept = async {
+            while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
+                connections.spawn(answer(accepted?.0));
+            }
+            Ok::<_, io::Error>(())
+        };
+        let order = async {
+            let order = expect(&channel, PASS_ON).await;
+            stop.cancel();
+            order
+        };
+        phaseloop::try_join!(accept, order)?;
+        send_listener(&channel, PASSED, listener.detach()).await?;
         while let Some(answered) = connections.join_next().await {
             answered??;
         }
         Ok(())
+    }
+
+    /// Sends a listener to another process. The descriptor of this process is closed then.
+    async fn send_listener(
+        channel: &Channel,
+        message: &[u8],
+        listener: Detached<TcpListener>,
+    ) -> io::Result<()> {
+        channel.send_with(message, &[listener.as_fd()]).await
+    }
+
+    /// Returns the listener that came along with a message.
+    fn listener_of(mut message: Message) -> io::Result<Detached<TcpListener>> {
+        let descriptor = message.descriptors.pop();
+        let descriptor = descriptor.ok_or_else(|| io::Error::other("no listener came along"))?;
+        Detached::try_from(descriptor)
+    }
+
+    /// Receives a message that must be this one.
+    async fn expect(channel: &Channel, expected: &[u8]) -> io::Result<Message> {
+        match channel.recv().await? {
+            Some(message) if message.bytes == expected => Ok(message),
+            Some(message) => {
+                let text = String::from_utf8_lossy(&message.bytes);
+                Err(io::Error::other(format!("unexpected: {text}")))
+            }
+            None => Err(io::Error::other("the other process has gone")),
+        }
     }
 
     /// Answers one request of a line.
@@ -99,32 +103,25 @@ mod restart {
 
     /// The first process: starts the servers one after the other, under load.
     pub(crate) async fn lead(restarts: u32) -> io::Result<()> {
-        let first = net::TcpListener::bind("127.0.0.1:0")?;
+        let first = TcpListener::bind("127.0.0.1:0").await?;
         let address = first.local_addr()?;
-        let mut server = start(OwnedFd::from(first)).await?;
+        let mut server = start(first.detach()).await?;
         let load = Rc::new(Load::default());
         let clients: Vec<JoinHandle<()>> = (0..CLIENTS)
             .map(|_| spawn(ask_again_and_again(address, load.clone())))
             .collect();
         for _ in 0..restarts {
             sleep(Duration::from_millis(20)).await;
-            let old = channel_of(&server)?;
-            let listener = ask(old, PASS_ON).await?;
-            let listener = listener.ok_or_else(|| io::Error::other("no listener came along"))?;
-            let new = start(listener).await?;
-            old.send(STOP).await?;
-            let status = server.wait().await?;
-            if !status.success() {
-                return Err(io::Error::other(format!("the old server failed: {status}")));
-            }
+            let new = start(take_listener(&server).await?).await?;
+            ended(&mut server).await?;
             server = new;
         }
         load.is_over.set(true);
         for client in clients {
             client.await?;
         }
-        channel_of(&server)?.send(STOP).await?;
-        server.wait().await?;
+        drop(take_listener(&server).await?);
+        ended(&mut server).await?;
         let (answered, failed) = (load.answered.get(), load.failed.get());
         println!("{restarts} restarts, {answered} requests answered, {failed} failed");
         match failed {
@@ -134,30 +131,33 @@ mod restart {
     }
 
     /// Starts a server process, and returns when it accepts.
-    async fn start(listener: OwnedFd) -> io::Result<Child> {
+    async fn start(listener: Detached<TcpListener>) -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         let server = command.channel(true).kill_on_drop(true).spawn()?;
         let channel = channel_of(&server)?;
-        channel.send_with(SERVE, &[listener.as_fd()]).await?;
-        answer_of(channel).await?;
+        send_listener(channel, SERVE, listener).await?;
+        expect(channel, READY).await?;
         Ok(server)
+    }
+
+    /// Takes the listener of a server, which exits then.
+    async fn take_listener(server: &Child) -> io::Result<Detached<TcpListener>> {
+        let channel = channel_of(server)?;
+        channel.send(PASS_ON).await?;
+        listener_of(expect(channel, PASSED).await?)
+    }
+
+    async fn ended(server: &mut Child) -> io::Result<()> {
+        let status = server.wait().await?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("a server has failed: {status}")))
     }
 
     fn channel_of(server: &Child) -> io::Result<&Channel> {
         let channel = server.channel.as_ref();
         channel.ok_or_else(|| io::Error::other("a server has a channel"))
-    }
-
-    async fn ask(channel: &Channel, question: &[u8]) -> io::Result<Option<OwnedFd>> {
-        channel.send(question).await?;
-        answer_of(channel).await
-    }
-
-    async fn answer_of(channel: &Channel) -> io::Result<Option<OwnedFd>> {
-        match channel.recv().await? {
-            Some(mut message) if message.bytes == DONE => Ok(message.descriptors.pop()),
-            _ => Err(io::Error::other("the server has gone")),
-        }
     }
 
     /// What the clients have seen.

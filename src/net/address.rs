@@ -15,7 +15,7 @@ use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
 use crate::sys;
 #[cfg(feature = "test-util")]
-use crate::wait::shuffled::network::network;
+use crate::ways_to_wait::shuffled::network::network;
 
 /// A target to bind or connect to: addresses, or a name with a port.
 ///

@@ -10,9 +10,35 @@ use crate::net::transport::{Acceptor, Conn, Packets};
 use crate::net::udp::UdpSocket;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
+use crate::sys::socket::{BorrowedSocket, Lend};
 
-/// Registers a socket with a loop.
-type Attach<T> = dyn FnOnce(&LoopHandle) -> io::Result<T> + Send + Sync;
+/// A socket, and how a loop registers it.
+trait Sent<T>: Send + Sync {
+    fn attach(self: Box<Self>, handle: &LoopHandle) -> io::Result<T>;
+
+    fn lend(&self) -> BorrowedSocket<'_>;
+}
+
+/// The one implementor of [`Sent`].
+struct Parts<S, F> {
+    socket: S,
+    moving: Moving,
+    open: F,
+}
+
+impl<T, S, F> Sent<T> for Parts<S, F>
+where
+    S: Lend + Send + Sync,
+    F: FnOnce(&LoopHandle, S, Moving) -> io::Result<T> + Send + Sync,
+{
+    fn attach(self: Box<Self>, handle: &LoopHandle) -> io::Result<T> {
+        (self.open)(handle, self.socket, self.moving)
+    }
+
+    fn lend(&self) -> BorrowedSocket<'_> {
+        self.socket.lend()
+    }
+}
 
 /// A socket that belongs to no loop, so that it can be sent to another thread.
 ///
@@ -21,6 +47,17 @@ type Attach<T> = dyn FnOnce(&LoopHandle) -> io::Result<T> + Send + Sync;
 /// created the socket, what reports call it, and whether it keeps its loop alive go along.
 ///
 /// Dropping a `Detached` closes the socket.
+///
+/// # Another process
+///
+/// On Unix a `Detached` has a descriptor (`AsFd`), which [`Channel::send_with`] passes to another
+/// process. There `Detached::<TcpListener>::try_from` makes the received descriptor a `Detached`
+/// again; so for `TcpStream` and `UdpSocket`. The connections that wait for a listener, and the
+/// bytes that wait for a stream, stay in the kernel's queue meanwhile. The role and the line do not
+/// go along. On other platforms a `Detached` moves between the threads of one process only: there
+/// is no `Channel`.
+///
+/// [`Channel::send_with`]: crate::process::Channel::send_with
 ///
 /// # Examples
 ///
@@ -48,8 +85,7 @@ type Attach<T> = dyn FnOnce(&LoopHandle) -> io::Result<T> + Send + Sync;
 /// }
 /// ```
 pub struct Detached<T> {
-    /// Owns the socket, and registers it.
-    attach: Box<Attach<T>>,
+    socket: Box<dyn Sent<T>>,
     site: Site,
 }
 
@@ -86,7 +122,7 @@ impl<T> Detached<T> {
     /// ```
     #[track_caller]
     pub fn attach(self) -> io::Result<T> {
-        (self.attach)(&LoopHandle::current())
+        self.socket.attach(&LoopHandle::current())
     }
 
     /// Returns the line that created the socket.
@@ -109,14 +145,28 @@ impl<T> Detached<T> {
         self.site
     }
 
-    /// Creates a `Detached` of what `attach` owns.
-    pub(super) fn new(
+    /// Lends the socket to a call of the OS.
+    ///
+    /// # Panics
+    ///
+    /// If the socket is in memory.
+    pub(super) fn lend(&self) -> BorrowedSocket<'_> {
+        self.socket.lend()
+    }
+
+    /// Creates a `Detached` of a socket that `open` registers.
+    pub(super) fn new<S: Lend + Send + Sync + 'static>(
+        socket: S,
         moving: Moving,
-        attach: impl FnOnce(&LoopHandle, Moving) -> io::Result<T> + Send + Sync + 'static,
+        open: impl FnOnce(&LoopHandle, S, Moving) -> io::Result<T> + Send + Sync + 'static,
     ) -> Self {
         Self {
             site: moving.site,
-            attach: Box::new(move |handle| attach(handle, moving)),
+            socket: Box::new(Parts {
+                socket,
+                moving,
+                open,
+            }),
         }
     }
 }
@@ -133,11 +183,31 @@ impl<T> fmt::Debug for Detached<T> {
 impl Detached<TcpStream> {
     /// Creates a connection that belongs to no loop yet.
     pub(super) fn of_conn(conn: Conn, moving: Moving) -> Self {
-        let socket = conn.0.into_sent();
-        Self::new(moving, |handle, moving| {
+        Self::new(conn.0.into_sent(), moving, |handle, socket, moving| {
             let conn = Conn(socket.into_place(handle)?);
             let source = conn.open(handle, true, moving.site)?;
             Ok(TcpStream::from_source(source.arrived(moving)))
+        })
+    }
+}
+
+impl Detached<TcpListener> {
+    pub(super) fn of_acceptor(acceptor: Acceptor, is_tcp: bool, moving: Moving) -> Self {
+        let socket = acceptor.0.into_sent();
+        Self::new(socket, moving, move |handle, socket, moving| {
+            let acceptor = Acceptor(socket.into_place(handle)?);
+            let source = acceptor.open(handle, moving.site)?;
+            Ok(TcpListener::from_source(source.arrived(moving), is_tcp))
+        })
+    }
+}
+
+impl Detached<UdpSocket> {
+    pub(super) fn of_packets(packets: Packets, moving: Moving) -> Self {
+        Self::new(packets.0.into_sent(), moving, |handle, socket, moving| {
+            let packets = Packets(socket.into_place(handle)?);
+            let source = packets.open(handle, moving.site)?.arrived(moving);
+            Ok(UdpSocket { source })
         })
     }
 }
@@ -184,20 +254,10 @@ detach!(TcpStream, |stream| {
 detach!(TcpListener, |listener| {
     let (source, is_tcp) = listener.into_source();
     let (acceptor, moving) = source.detach();
-    let socket = acceptor.0.into_sent();
-    Detached::new(moving, move |handle, moving| {
-        let acceptor = Acceptor(socket.into_place(handle)?);
-        let source = acceptor.open(handle, moving.site)?;
-        Ok(Self::from_source(source.arrived(moving), is_tcp))
-    })
+    Detached::of_acceptor(acceptor, is_tcp, moving)
 });
 
 detach!(UdpSocket, |socket| {
     let (packets, moving) = socket.source.detach();
-    let socket = packets.0.into_sent();
-    Detached::new(moving, |handle, moving| {
-        let packets = Packets(socket.into_place(handle)?);
-        let source = packets.open(handle, moving.site)?.arrived(moving);
-        Ok(Self { source })
-    })
+    Detached::of_packets(packets, moving)
 });

@@ -15,7 +15,7 @@ use crate::raw::bound::Bound;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::sys::datagrams::{Address, Head, Rooms};
 use crate::sys::errno::Fault;
-use crate::wait::shuffled::network::{
+use crate::ways_to_wait::shuffled::network::{
     attach_simulated, is_one_network, send_simulated, with_wire, write_simulated,
 };
 use crate::wire::{Options, SocketId, Wire};
@@ -284,7 +284,7 @@ impl Memory {
     pub(super) fn send_many(&self, rooms: &mut Rooms, range: Range<usize>) -> io::Result<usize> {
         let count = range.len();
         for (done, index) in range.enumerate() {
-            match rooms.send_each(index, |bytes, to| self.send(bytes, to.get())) {
+            match rooms.send_each(index, |bytes, head| self.send(bytes, head.address.get())) {
                 Ok(()) => {}
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => return Ok(done),

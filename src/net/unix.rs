@@ -246,6 +246,7 @@ mod datagram;
 mod detached;
 mod listener;
 mod name;
+mod received;
 mod stream;
 
 pub use datagram::UnixDatagram;

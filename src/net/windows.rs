@@ -29,11 +29,13 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::os::windows::io::{AsSocket, BorrowedSocket};
 use std::panic::Location;
 use std::path::Path;
 use std::task::{Context, Poll};
 
 use super::accept::{self, Accept, Accepted, Accepts};
+use super::detached::Detached;
 use crate::blocking::Work;
 use crate::error::OsError;
 use crate::event_loop::ledger::jobs::Purpose;
@@ -261,7 +263,7 @@ impl NamedPipeStream {
     pub fn drained(&self) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
         let core = sealed::Sealed::handle_core(self);
         let pipe = self.source.get_ref().duplicate()?;
-        let purpose = Purpose::new(Class::Fs, "shutdown").at(core.header.site());
+        let purpose = Purpose::new(Class::Fs, "shutdown").at(core.header.site);
         Work::submit(&core.handle, purpose, move || drain(&pipe))
     }
 
@@ -280,5 +282,16 @@ impl fmt::Debug for NamedPipeStream {
         f.debug_tuple("NamedPipeStream")
             .field(&self.source)
             .finish()
+    }
+}
+
+/// The handle of the socket.
+///
+/// # Panics
+///
+/// `as_socket` panics for a socket in memory, which only a test has.
+impl<T> AsSocket for Detached<T> {
+    fn as_socket(&self) -> BorrowedSocket<'_> {
+        self.lend()
     }
 }

@@ -1,9 +1,23 @@
-//! Pipes, and the flags of open descriptors.
+//! Pipes, duplicates, and the flags of open descriptors.
+#![cfg_attr(
+    any(target_os = "android", target_os = "linux", feature = "process"),
+    allow(
+        unsafe_code,
+        reason = "a number that another owner keeps refers to another object"
+    )
+)]
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+#[cfg(any(target_os = "android", target_os = "linux", feature = "process"))]
+use std::{
+    mem::ManuallyDrop,
+    os::fd::{FromRawFd, RawFd},
+};
 
 use rustix::fs::OFlags;
+#[cfg(any(target_os = "android", target_os = "linux", feature = "process"))]
+use rustix::io::{dup2, retry_on_intr};
 
 /// Creates a non-blocking, close-on-exec pipe: its reading end, its writing end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -23,6 +37,16 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
         }
         Ok((reader, writer))
     }
+}
+
+/// Makes the descriptor number `target` refer to the object of `source`, without close-on-exec
+/// (`dup2`). What the number referred to is closed. Its owner, if there is one, keeps it.
+#[cfg(any(target_os = "android", target_os = "linux", feature = "process"))]
+pub(in crate::sys) fn dup_onto(target: RawFd, source: impl AsFd) -> io::Result<()> {
+    // SAFETY: the value is never dropped, so that an owner keeps the number. The callers replace
+    // what they own, or what no code in a child owns.
+    let mut target = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(target) });
+    Ok(retry_on_intr(|| dup2(&source, &mut target))?)
 }
 
 /// Access mode and flags of an open descriptor.

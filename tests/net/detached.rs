@@ -229,3 +229,80 @@ fn a_socket_in_memory_moves_within_its_network() {
     let error = network().block_on(async { detached.attach().unwrap_err() });
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
+
+// C13: the descriptor passes through a channel of processes, and what waits in the kernel's queue is
+// not lost. Each process closes its own.
+#[cfg(unix)]
+#[test]
+fn a_listener_passes_through_a_channel_with_what_waits() {
+    use phaseloop::process::Channel;
+    use std::os::fd::AsFd;
+    run(async {
+        let (one, other) = Channel::pair().unwrap();
+        let (listener, address) = listener().await;
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(b"early").await.unwrap();
+        let detached = listener.detach();
+        one.send_with(b"", &[detached.as_fd()]).await.unwrap();
+        drop(detached);
+        let mut message = other.recv().await.unwrap().unwrap();
+        let descriptor = message.descriptors.pop().unwrap();
+        let received = Detached::<TcpListener>::try_from(descriptor).unwrap();
+        assert_eq!(received.created_at().file(), file!());
+        let listener = received.attach().unwrap();
+        let (mut server, peer) = listener.accept().await.unwrap();
+        assert_eq!(peer, client.local_addr().unwrap());
+        let mut buffer = [0; 5];
+        server.read_exact(&mut buffer).await.unwrap();
+        assert_eq!(&buffer, b"early");
+        // The connection goes on in the same way.
+        one.send_with(b"", &[server.detach().as_fd()])
+            .await
+            .unwrap();
+        let mut message = other.recv().await.unwrap().unwrap();
+        let descriptor = message.descriptors.pop().unwrap();
+        let server = Detached::<TcpStream>::try_from(descriptor).unwrap();
+        server.attach().unwrap().write_all(b"late!").await.unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "late!", "and EOF: no descriptor is left open");
+        drop(listener);
+        let refused = TcpStream::connect(address).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+// C13: the type of a received socket is checked.
+#[cfg(unix)]
+#[test]
+fn a_received_descriptor_is_what_its_type_states() {
+    use std::net;
+    use std::os::fd::OwnedFd;
+    let listener = || net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let datagrams = || net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let file = || OwnedFd::from(std::fs::File::open(".").unwrap());
+    let unix = || OwnedFd::from(std::os::unix::net::UnixStream::pair().unwrap().0);
+    for wrong in [file(), unix(), datagrams().into()] {
+        let error = Detached::<TcpListener>::try_from(wrong).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), "the descriptor is not a TCP listener");
+    }
+    for wrong in [file(), unix(), listener().into()] {
+        let error = Detached::<UdpSocket>::try_from(wrong).unwrap_err();
+        assert_eq!(error.to_string(), "the descriptor is not a UDP socket");
+    }
+    if cfg!(target_os = "linux") {
+        let error = Detached::<TcpStream>::try_from(OwnedFd::from(listener())).unwrap_err();
+        assert_eq!(error.to_string(), "the descriptor is not a TCP stream");
+        let server = listener();
+        let stream = net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let error = Detached::<TcpListener>::try_from(OwnedFd::from(stream)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+    run(async {
+        let socket = datagrams();
+        let address = socket.local_addr().unwrap();
+        let received = Detached::<UdpSocket>::try_from(OwnedFd::from(socket)).unwrap();
+        assert_eq!(received.attach().unwrap().local_addr().unwrap(), address);
+    });
+}

@@ -290,6 +290,55 @@ fn a_directory_is_an_error_with_its_path() {
     });
 }
 
+/// It has no offsets. Neither a writer nor a byte is waited for.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_an_error_at_once() {
+    let directory = Directory::new("send-file-pipe");
+    let path = directory.0.join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
+    run(async {
+        // Opened for both directions, it waits for no other end.
+        let opened = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path);
+        let file = File::from_std(opened.unwrap());
+        let (ours, _theirs) = pair().await;
+        let mut sending = ours.send_file(&file, ..10);
+        let error = (&mut sending).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotSeekable);
+        assert_eq!(sending.sent(), 0);
+    });
+}
+
+/// The end is that of the file when the send gets there.
+#[test]
+fn a_file_that_grows_meanwhile_is_sent_to_its_new_end() {
+    let directory = Directory::new("send-file-grows");
+    let path = directory.file("file", content(8 * MIB));
+    run(async {
+        let file = File::open(&path).await.unwrap();
+        let (ours, theirs) = pair().await;
+        let send = async move {
+            let mut sending = ours.send_file(&file, ..);
+            // The peer does not read yet, so the end is far.
+            assert!(poll_once(Pin::new(&mut sending)).await.is_pending());
+            let appended = std::fs::OpenOptions::new().append(true).open(&path);
+            std::io::Write::write_all(&mut appended.unwrap(), &[9; 1000]).unwrap();
+            let count = sending.await.unwrap();
+            drop(ours);
+            count
+        };
+        let (count, bytes) = join(send, read_all(theirs)).await;
+        assert_eq!(
+            (count, bytes.len()),
+            (8 * MIB as u64 + 1000, 8 * MIB + 1000)
+        );
+        assert!(bytes[8 * MIB..].iter().all(|byte| *byte == 9));
+    });
+}
+
 /// The kernel cannot map these files, has no size for them, and makes their content on each read.
 #[cfg(target_os = "linux")]
 #[test]

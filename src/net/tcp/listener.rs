@@ -330,7 +330,10 @@ impl TcpListener {
     }
 
     fn detached(&self, conn: Conn, site: Site) -> Detached<TcpStream> {
-        Detached::of_conn(conn, Moving::accepted(self.is_tcp, site))
+        Detached::of_conn(
+            conn,
+            Moving::unregistered(Role::Accepted, self.is_tcp, site),
+        )
     }
 
     /// Returns whether the next accept waits because of an error that stays.
@@ -489,7 +492,7 @@ impl Last {
     /// there is none.
     pub(crate) fn accept(&self) -> Option<(Detached<TcpStream>, SocketAddr)> {
         let (conn, peer) = self.socket.accept().ok()?;
-        let moving = Moving::accepted(self.is_tcp, self.site);
+        let moving = Moving::unregistered(Role::Accepted, self.is_tcp, self.site);
         Some((Detached::of_conn(conn, moving), peer))
     }
 }

@@ -6,7 +6,7 @@ use crate::net::detached::Detached;
 
 detach!(UnixStream, |stream| {
     let (socket, moving) = stream.into_source().detach();
-    Detached::new(moving, |handle, moving| {
+    Detached::new(socket, moving, |handle, socket, moving| {
         let source = Source::new_stream(handle, socket, true, moving.site)?;
         Ok(Self::from_source(source.arrived(moving)))
     })
@@ -15,7 +15,7 @@ detach!(UnixStream, |stream| {
 detach!(UnixListener, |listener| {
     let (path, source) = listener.into_parts();
     let (socket, moving) = source.detach();
-    Detached::new(moving, move |handle, moving| {
+    Detached::new(socket, moving, move |handle, socket, moving| {
         let listener = Self::adopt(handle, socket, moving.site)?;
         let (_, source) = listener.into_parts();
         Ok(Self::from_parts(path, source.arrived(moving)))
@@ -25,7 +25,7 @@ detach!(UnixListener, |listener| {
 detach!(UnixDatagram, |socket| {
     let (path, source) = socket.into_parts();
     let (socket, moving) = source.detach();
-    Detached::new(moving, move |handle, moving| {
+    Detached::new(socket, moving, move |handle, socket, moving| {
         let source = Source::new_stream(handle, socket, true, moving.site)?;
         Ok(Self::from_parts(path, source.arrived(moving)))
     })

@@ -1,11 +1,12 @@
 //! Messages that carry descriptors (`SCM_RIGHTS`).
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use libc::{c_int, cmsghdr, msghdr};
+use libc::{c_int, msghdr};
 use socket2::{MsgHdr, SockRef};
+
+use crate::sys::control::{self, HEADER, write_header};
 
 /// The most descriptors in one message: `SCM_MAX_FD` on Linux.
 pub(crate) const MOST_DESCRIPTORS: usize = 253;
@@ -30,25 +31,9 @@ struct Control([u8; ROOM]);
 
 const EMPTY: Control = Control([0; ROOM]);
 
-/// The bytes of a header, up to its data.
-const HEADER: usize = space_for(0);
-
-/// The bytes of the length in a header: its type differs between platforms.
-const LENGTH: usize = size_of_field(|header| &header.cmsg_len);
-
-const fn size_of_field<T>(_: fn(&cmsghdr) -> &T) -> usize {
-    size_of::<T>()
-}
-
 /// The length of control data with so many descriptors.
 const fn space_for(descriptors: usize) -> usize {
-    padded(descriptors * size_of::<RawFd>())
-}
-
-/// The length of a header with so many bytes of data, and of the padding up to the next header.
-const fn padded(data: usize) -> usize {
-    // SAFETY: a calculation that uses no memory.
-    unsafe { libc::CMSG_SPACE(data as u32) as usize }
+    control::space_for(descriptors * size_of::<RawFd>())
 }
 
 /// Sends at least one byte, together with descriptors.
@@ -78,7 +63,8 @@ pub(crate) fn send_slices_with(
     let mut control = EMPTY;
     let mut message = MsgHdr::new().with_buffers(bytes);
     if !descriptors.is_empty() {
-        write_header(&mut control.0, libc::SCM_RIGHTS, size_of_val(descriptors));
+        let rights = (libc::SOL_SOCKET, libc::SCM_RIGHTS);
+        write_header(&mut control.0, rights, size_of_val(descriptors));
         let numbers = control.0[HEADER..].chunks_exact_mut(size_of::<RawFd>());
         for (place, descriptor) in numbers.zip(descriptors) {
             place.copy_from_slice(&descriptor.as_raw_fd().to_ne_bytes());
@@ -86,27 +72,6 @@ pub(crate) fn send_slices_with(
         message = message.with_control(&control.0[..space_for(descriptors.len())]);
     }
     SockRef::from(&socket.as_fd()).sendmsg(&message, flags)
-}
-
-/// Writes a header of `SOL_SOCKET` for data of so many bytes to the start of control data.
-fn write_header(control: &mut [u8], kind: c_int, data: usize) {
-    let mut write = |at: usize, field: &[u8]| control[at..at + field.len()].copy_from_slice(field);
-    let length = HEADER + data;
-    match LENGTH {
-        4 => write(
-            offset_of!(cmsghdr, cmsg_len),
-            &(length as u32).to_ne_bytes(),
-        ),
-        _ => write(
-            offset_of!(cmsghdr, cmsg_len),
-            &(length as u64).to_ne_bytes(),
-        ),
-    }
-    write(
-        offset_of!(cmsghdr, cmsg_level),
-        &libc::SOL_SOCKET.to_ne_bytes(),
-    );
-    write(offset_of!(cmsghdr, cmsg_type), &kind.to_ne_bytes());
 }
 
 /// Receives bytes and the descriptors that came with them, which are close-on-exec.
@@ -170,16 +135,9 @@ const SCM_PIDFD: c_int = libc::SCM_RIGHTS;
 
 /// Calls `take` with each number of a descriptor in the control data, and with the type of the data
 /// that it is in.
-///
-/// A length that goes beyond the control data is cut: macOS leaves the length of a message that did
-/// not fit as it was sent.
 #[inline]
-fn each_number(mut control: &[u8], mut take: impl FnMut(c_int, RawFd)) {
-    while let Some((length, level, kind)) = read_header(control) {
-        // No kernel writes a header that is shorter than itself: nothing is behind it.
-        let Some(data) = control.get(HEADER..length.min(control.len())) else {
-            break;
-        };
+fn each_number(control: &[u8], mut take: impl FnMut(c_int, RawFd)) {
+    control::each(control, |level, kind, data| {
         if level == libc::SOL_SOCKET && (kind == libc::SCM_RIGHTS || kind == SCM_PIDFD) {
             for number in data.chunks_exact(size_of::<RawFd>()) {
                 let number = RawFd::from_ne_bytes(number.try_into().expect("a chunk of this size"));
@@ -189,29 +147,13 @@ fn each_number(mut control: &[u8], mut take: impl FnMut(c_int, RawFd)) {
                 }
             }
         }
-        // There is nothing behind control data that was cut, and its length may be any number.
-        control = control.get(padded(data.len())..).unwrap_or_default();
-    }
-}
-
-/// Reads length, level and type of the header that the control data begins with. `None`: the rest
-/// is shorter than a header.
-fn read_header(control: &[u8]) -> Option<(usize, c_int, c_int)> {
-    let header: &[u8; HEADER] = control.first_chunk()?;
-    let number = |at: usize| c_int::from_ne_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
-    let at = offset_of!(cmsghdr, cmsg_len);
-    let length = match LENGTH {
-        4 => number(at) as u32 as usize,
-        _ => u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| header[at + byte])) as usize,
-    };
-    let level = number(offset_of!(cmsghdr, cmsg_level));
-    let kind = number(offset_of!(cmsghdr, cmsg_type));
-    Some((length, level, kind))
+    });
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Control, EMPTY, SCM_PIDFD, each_number, space_for, write_header};
+    use super::{Control, EMPTY, SCM_PIDFD, each_number, space_for};
+    use crate::sys::control::write_header;
     use std::os::fd::RawFd;
 
     /// Writes a header that claims `claimed` numbers behind it, and the numbers that are there.
@@ -223,7 +165,8 @@ mod tests {
         numbers: &[RawFd],
     ) {
         let control = &mut control.0[at..];
-        write_header(control, kind, claimed * size_of::<RawFd>());
+        let name = (libc::SOL_SOCKET, kind);
+        write_header(control, name, claimed * size_of::<RawFd>());
         for (place, number) in control[space_for(0)..].chunks_mut(4).zip(numbers) {
             place.copy_from_slice(&number.to_ne_bytes());
         }
