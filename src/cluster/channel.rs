@@ -4,6 +4,8 @@
 //! by message, so that a burst costs one lock and one wake. A send wakes only a receiver that
 //! waits: the waker is taken out, so a second send finds none.
 // Rules C8, C9, C10, C11.
+// Marks: the way of a message is inlined into its task, and what happens once a batch is not:
+// cluster_flood.
 
 mod error;
 #[cfg(all(test, phaseloop_loom))]
@@ -126,6 +128,7 @@ impl<T> Shared<T> {
         }
     }
 
+    #[inline(never)]
     fn wake_senders(&self) {
         let full = std::mem::take(&mut self.state().full);
         for (_, waker) in full {
@@ -133,7 +136,24 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Registers a waker for when there is room, or the receiver is gone. Returns whether that is
+    /// so already.
+    fn wait_for_room(&self, wait: &mut Option<u64>, waker: Waker) -> bool {
+        // Cloning or dropping a waker may run user code; neither happens under the lock.
+        let mut state = self.state();
+        if !state.is_received || !self.is_full() {
+            drop(state);
+            drop(waker);
+            return true;
+        }
+        let before = state.wait(wait, waker);
+        drop(state);
+        drop(before);
+        false
+    }
+
     /// Queues a message, for which there is room, and wakes the receiver if it waits.
+    #[inline]
     fn push(&self, mut state: MutexGuard<'_, State<T>>, message: T) {
         self.used.fetch_add(1, Ordering::AcqRel);
         state.queue.push_back(message);
@@ -237,17 +257,11 @@ impl<T: Send + 'static> Sender<T> {
     /// Registers a waker for when there is room, or the receiver is gone. `wait` is the number of
     /// the registration. Returns whether that is so already.
     pub(super) fn wait_for_room(&self, wait: &mut Option<u64>, waker: &Waker) -> bool {
-        let waker = waker.clone();
-        let mut state = self.shared.state();
-        if !state.is_received || !self.shared.is_full() {
-            return true;
-        }
-        let before = state.wait(wait, waker);
-        drop(state);
-        drop(before);
-        false
+        self.shared.wait_for_room(wait, waker.clone())
     }
 }
+
+const SENT: &str = "`send` polled after completion";
 
 struct Sending<'a, T> {
     shared: &'a Arc<Shared<T>>,
@@ -257,35 +271,36 @@ struct Sending<'a, T> {
 }
 
 impl<T: 'static> Sending<'_, T> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        // Cloning or dropping a waker may run user code; neither happens under the lock.
-        let waker = self.shared.is_full().then(|| cx.waker().clone());
-        let mut state = self.shared.state();
-        if !state.is_received {
-            drop(state);
-            let message = self.message.take().expect("`send` polled after completion");
-            return Poll::Ready(Err(SendError(message)));
+    #[inline]
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let state = self.shared.state();
+        if state.is_received && !self.shared.is_full() {
+            self.shared.push(state, self.message.take().expect(SENT));
+            return Poll::Ready(Ok(()));
         }
-        if self.shared.is_full() {
-            let Some(waker) = waker else {
-                // It has become full in between.
-                drop(state);
+        drop(state);
+        self.poll_full(cx)
+    }
+
+    /// Waits for room, unless the receiver is gone.
+    #[inline(never)]
+    fn poll_full(&mut self, cx: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let is_new = self.wait.is_none();
+        if self
+            .shared
+            .wait_for_room(&mut self.wait, cx.waker().clone())
+        {
+            if self.shared.state().is_received {
+                // There is room meanwhile, and it may be gone again.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
-            };
-            let is_new = self.wait.is_none();
-            let before = state.wait(&mut self.wait, waker);
-            drop(state);
-            drop(before);
-            if is_new {
-                self.shared.note();
             }
-            return Poll::Pending;
+            return Poll::Ready(Err(SendError(self.message.take().expect(SENT))));
         }
-        let message = self.message.take().expect("`send` polled after completion");
-        self.shared.push(state, message);
-        self.wait = None;
-        Poll::Ready(Ok(()))
+        if is_new {
+            self.shared.note();
+        }
+        Poll::Pending
     }
 }
 
@@ -307,9 +322,19 @@ impl<T> State<T> {
 }
 
 impl<T> Drop for Sending<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        let Some(wait) = self.wait else { return };
-        let mut state = self.shared.state();
+        if let Some(wait) = self.wait {
+            self.shared.leave(wait);
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    /// Removes a sender that waits no more.
+    #[inline(never)]
+    fn leave(&self, wait: u64) {
+        let mut state = self.state();
         let place = state.full.iter().position(|(one, _)| *one == wait);
         let waker = place.and_then(|place| state.full.remove(place));
         drop(state);
@@ -420,6 +445,7 @@ impl<T: Send + 'static> Receiver<T> {
     }
 
     /// Polls [`recv`](Self::recv). The waker of the last call is kept.
+    #[inline]
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         if self.batch.is_empty() && !std::task::ready!(self.poll_batch(cx)) {
             return Poll::Ready(None);
@@ -430,6 +456,7 @@ impl<T: Send + 'static> Receiver<T> {
         Poll::Ready(self.next_of_batch())
     }
 
+    #[inline]
     fn next_of_batch(&mut self) -> Option<T> {
         let message = self.batch.pop_front()?;
         if let Some(number) = self.numbers.pop_front() {
@@ -441,13 +468,19 @@ impl<T: Send + 'static> Receiver<T> {
 
     /// Takes the whole queue. Returns `false` if it is empty and all senders are gone; waits if
     /// they are not.
+    #[inline(never)]
     fn poll_batch(&mut self, cx: &Context<'_>) -> Poll<bool> {
-        let mut waker = None;
+        // Cloning a waker may run user code, which happens outside the lock. With messages in the
+        // queue it is not needed.
+        let is_empty = self.shared.used.load(Ordering::Acquire) == 0;
+        let mut waker = is_empty.then(|| cx.waker().clone());
         loop {
             let mut state = self.shared.state();
             if !state.queue.is_empty() {
                 std::mem::swap(&mut state.queue, &mut self.batch);
-                self.numbers.append(&mut state.numbers);
+                if !state.numbers.is_empty() {
+                    self.numbers.append(&mut state.numbers);
+                }
                 return Poll::Ready(true);
             }
             if state.senders == 0 {
@@ -463,7 +496,6 @@ impl<T: Send + 'static> Receiver<T> {
                 return Poll::Pending;
             }
             drop(state);
-            // Cloning a waker may run user code, which happens outside the lock.
             waker = Some(cx.waker().clone());
         }
     }

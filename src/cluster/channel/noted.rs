@@ -15,11 +15,9 @@ impl<T: 'static> Shared<T> {
     pub(super) fn note(self: &Arc<Self>) {
         // A model has no loop.
         #[cfg(not(all(test, phaseloop_loom)))]
-        current::with(|core| {
-            if let Some(core) = core {
-                let channel = Arc::downgrade(self);
-                core.executor.note_shared(channel);
-            }
+        current::if_any(|core| {
+            let channel = Arc::downgrade(self);
+            core.executor.note_shared(channel);
         });
     }
 }
@@ -50,11 +48,9 @@ impl<T> SharedWait for Shared<T> {
 #[cold]
 pub(super) fn note_message(is_sent: bool, number: u32) {
     #[cfg(feature = "probe")]
-    current::with(|core| {
-        if let Some(core) = core {
-            let now = core.executor.clock.read();
-            core.executor.probe.message(is_sent, number, now);
-        }
+    current::if_any(|core| {
+        let now = core.executor.clock.read();
+        core.executor.probe.message(is_sent, number, now);
     });
     let _ = (is_sent, number);
 }
