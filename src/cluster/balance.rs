@@ -139,6 +139,9 @@ impl Balancer {
 }
 
 #[cfg(test)]
+mod model;
+
+#[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 

@@ -13,7 +13,7 @@ use crate::time::sleep;
 
 impl Cluster {
     /// Returns the [report](LoopHandle::report) of each loop: what keeps it alive, and what its
-    /// tasks wait for. A loop that does not answer within `patience` has a line that says so.
+    /// tasks wait for. A loop that does not answer within `timeout` has a line that says so.
     ///
     /// # Cancel safety
     ///
@@ -40,7 +40,7 @@ impl Cluster {
     ///     hangs.abort();
     /// }
     /// ```
-    pub async fn report(&self, patience: Duration) -> ClusterReport {
+    pub async fn report(&self, timeout: Duration) -> ClusterReport {
         let (sender, mut answers) = channel(self.len());
         let mut loops = Vec::with_capacity(self.len());
         for (index, remote) in self.inner.remotes.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Cluster {
             });
             loops.push(match asked {
                 Ok(()) => format!(
-                    "It has not answered within {patience:?}: a callback or a poll blocks it.\n"
+                    "It has not answered within {timeout:?}: a callback or a poll blocks it.\n"
                 ),
                 Err(_) => "It has ended.\n".to_owned(),
             });
@@ -63,7 +63,7 @@ impl Cluster {
                 loops[index] = report;
             }
         };
-        is_first(pin!(collect), sleep(patience)).await;
+        is_first(pin!(collect), sleep(timeout)).await;
         ClusterReport { loops }
     }
 }

@@ -29,7 +29,7 @@ use crate::task::{self, CancellationToken};
 use crate::time::{sleep, sleep_until};
 
 /// How long a loop that is not drained may take to report what is left.
-const PATIENCE: Duration = Duration::from_millis(50);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The name of the tasks that wait for the end; no report of what is left has them.
 const NAME: &str = "cluster shutdown";
@@ -509,7 +509,7 @@ impl Draining {
                 }
             }
         };
-        is_first(pin!(collect), sleep(PATIENCE)).await;
+        is_first(pin!(collect), sleep(ANSWER_TIMEOUT)).await;
         left
     }
 }
@@ -523,7 +523,8 @@ fn report_drained(index: usize, sender: Sender<usize>, site: Site) {
         poll_fn(|cx| {
             let excused = member.excused.borrow().clone();
             let core = handle.core();
-            core.load.poll_drained(&core.executor.shared, &excused, cx)
+            core.outstanding
+                .poll_drained(&core.executor.shared, &excused, cx)
         })
         .await;
         // There is room for one of each loop.
@@ -551,7 +552,7 @@ impl Member {
     /// Cuts what is left on loop 0, which goes on: roots and accepted connections.
     fn cut_rest(&self) {
         let handle = LoopHandle::current();
-        for root in handle.core().load.roots(&self.excused.borrow()) {
+        for root in handle.core().outstanding.roots(&self.excused.borrow()) {
             root.abort();
         }
         for connection in handle.core().io.accepted() {

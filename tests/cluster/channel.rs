@@ -172,4 +172,9 @@ fn a_send_to_a_receiver_that_is_gone_returns_the_message() {
     assert_eq!(error.0, "second");
     assert!(sender.is_closed());
     assert_eq!(sender.try_send("third"), Err(TrySendError::Closed("third")));
+    // Also where there is room.
+    let (sender, receiver) = cluster::channel(4);
+    drop(receiver);
+    let mut sends = pin!(sender.send("fourth"));
+    assert!(matches!(sends.as_mut().poll(&mut cx), Poll::Ready(Err(error)) if error.0 == "fourth"));
 }

@@ -2,13 +2,16 @@
 
 #[path = "../util"]
 mod util {
+    pub(crate) mod browser;
     pub(crate) mod child;
+    pub(crate) mod files;
     pub(crate) mod json;
     pub(crate) mod panics;
 }
 
 mod attribute;
 mod channel;
+mod hostile;
 mod life;
 mod listen;
 mod names;

@@ -10,7 +10,9 @@ use phaseloop::cluster;
 use phaseloop::observe::Metrics;
 use phaseloop::{phase, task};
 
+use crate::util::browser;
 use crate::util::child::in_child;
+use crate::util::files::Directory;
 use crate::util::json::Value;
 
 fn loops(count: usize) -> cluster::Builder {
@@ -304,6 +306,8 @@ fn exchange() {
                 }
                 answers.recv().await
             });
+            // A task on each loop, so that both have a life in the trace.
+            phaseloop::spawn(task::yield_now()).await.unwrap();
             while receiver.recv().await.is_some_and(|number| number < 9) {}
             answer.send(7).await.unwrap();
             assert_eq!(sends.unwrap().await.unwrap(), Some(7));
@@ -361,19 +365,44 @@ fn a_trace_has_a_track_for_each_loop_and_an_arrow_for_each_message() {
     }
 }
 
-// C22: the page of all loops.
+// C22: the page has one timeline, with each loop and both ends of each message.
 #[test]
-fn a_page_has_the_timeline_of_each_loop() {
+fn a_page_has_one_timeline_of_all_loops_and_their_messages() {
     let file = TraceFile::new("names.html");
-    let test = "a_page_has_the_timeline_of_each_loop";
-    if printed(&file.variable(), test, exchange).is_some() {
-        let page = std::fs::read_to_string(&file.0).unwrap();
-        for index in 0..2 {
-            assert!(
-                page.contains(&format!("<h2>loop {index}</h2><iframe")),
-                "{index}"
-            );
+    let test = "a_page_has_one_timeline_of_all_loops_and_their_messages";
+    if printed(&file.variable(), test, exchange).is_none() {
+        return;
+    }
+    let page = std::fs::read_to_string(&file.0).unwrap();
+    assert_eq!(page.matches("<canvas ").count(), 1);
+    assert!(page.contains("loop 0: ") && page.contains("<br>loop 1: "));
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let (json, _) = rest.split_once("</script>").unwrap();
+    let data = Value::read(json);
+    let loops = data["loops"].as_array().unwrap();
+    let indexes: Vec<_> = loops.iter().map(|one| one["index"].as_f64()).collect();
+    assert_eq!(indexes, [Some(0.0), Some(1.0)]);
+    // The times of a loop begin at its origin.
+    let ends = |end: &str, place: usize| -> BTreeMap<u64, f64> {
+        let origin = loops[place]["origin"].as_f64().unwrap();
+        let ends = loops[place][end].as_array().unwrap().iter();
+        let number = |value: &Value| value.as_f64().unwrap();
+        ends.map(|one| (number(&one[1]) as u64, origin + number(&one[0])))
+            .collect()
+    };
+    for (from, to, count) in [(1, 0, 10), (0, 1, 1)] {
+        let (sent, received) = (ends("sent", from), ends("received", to));
+        assert_eq!(sent.len(), count, "from loop {from}");
+        assert!(sent.keys().eq(received.keys()));
+        for (number, at) in &sent {
+            assert!(received[number] >= *at, "message {number}");
         }
-        assert_eq!(page.matches("<iframe ").count(), 2);
+    }
+    // A browser draws the arrows, and the title of each loop.
+    let directory = Directory::new("names");
+    let script = "parent.postMessage({ arrows: boxes.filter(box => box[4].message).length > 0, \
+        messages: messages.length, lower: loops[1].top > loops[0].top }, \"*\");";
+    if let Some(seen) = browser::read(&directory, &file.0, script) {
+        assert_eq!(seen, "{\"arrows\":true,\"messages\":11,\"lower\":true}");
     }
 }

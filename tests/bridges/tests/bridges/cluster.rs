@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -12,16 +11,13 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use phaseloop::cluster::{self, Balance, Listeners};
+use phaseloop::cluster;
 use phaseloop::hyper::serve;
 use phaseloop::net::TcpStream;
 
-const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+use crate::util::clusters::{listeners, shut_down, until_all_listen};
 
-async fn listeners() -> Listeners {
-    let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
-    listen.await.unwrap()
-}
+const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
 
 /// Asks four times, each on a connection of its own, and returns the bodies.
 async fn ask_four_times(address: SocketAddr) -> Vec<String> {
@@ -36,18 +32,6 @@ async fn ask_four_times(address: SocketAddr) -> Vec<String> {
     }
     bodies.sort();
     bodies
-}
-
-/// Waits until both loops listen: a connection goes to a loop that does.
-async fn until_all_listen(mut listening: cluster::Receiver<()>) {
-    for _ in 0..2 {
-        listening.recv().await.unwrap();
-    }
-}
-
-async fn shut_down() {
-    let stopped = cluster::current().shutdown(Duration::from_secs(20)).await;
-    assert!(stopped.is_clean(), "{stopped}");
 }
 
 // C14: `hyper::serve` takes the listener of a loop.

@@ -6,6 +6,7 @@
 
 #[path = "../../../util"]
 mod util {
+    pub(crate) mod clusters;
     pub(crate) mod files;
     pub(crate) mod json;
     pub(crate) mod polls;
