@@ -7,6 +7,7 @@
 //! sink for that crate.
 
 mod area;
+mod attachments;
 #[cfg(feature = "probe")]
 mod blame;
 #[cfg(feature = "probe")]
@@ -33,7 +34,6 @@ mod record;
 mod recorder;
 #[cfg(feature = "probe")]
 mod ring;
-mod sinks;
 mod switch;
 #[cfg(feature = "probe")]
 mod trace;
@@ -47,6 +47,7 @@ mod warning;
 mod watchdog;
 
 pub use area::Area;
+pub(crate) use attachments::Attachments;
 #[cfg(feature = "probe")]
 pub use blame::{Blame, Culprit, SlowPeriod, Suspect};
 #[cfg(feature = "cluster")]
@@ -59,7 +60,6 @@ pub use origin::Origin;
 pub use record::{Record, Subject, What};
 #[cfg(feature = "probe")]
 pub use recorder::Recorder;
-pub(crate) use sinks::Sinks;
 pub(crate) use switch::{Mode, Probe};
 #[cfg(feature = "probe")]
 pub use watchdog::{Stall, Watchdog};

@@ -422,7 +422,7 @@ impl fmt::Display for Culprit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: made {} {} late, took {} while they were due, longest {}",
+            "{}: delayed {} {} by {} in total, by {} at most",
             self.who,
             self.made_late,
             timers(self.made_late),
@@ -443,7 +443,7 @@ impl fmt::Display for SlowPeriod {
             f.write_str(if voluntary > involuntary {
                 ", mostly waiting (a blocking call?)"
             } else {
-                ", the machine took the processor away"
+                ", the process was preempted"
             })?;
         }
         f.write_str(")")?;

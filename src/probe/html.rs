@@ -18,15 +18,54 @@ const PAGE: &str = include_str!("timeline.html");
 /// The number of the latest timers that get an arrow without a pointer over them.
 const ARROWS: usize = 50;
 
+/// What the page shows of one loop.
+#[derive(Clone, Default)]
+pub(crate) struct Part {
+    sentence: String,
+    rows: String,
+    data: String,
+}
+
+impl Part {
+    pub(crate) fn of(trace: &Trace<'_>) -> Self {
+        let of_several = trace.index.map(|index| format!("loop {index}: "));
+        let of_several = of_several.unwrap_or_default();
+        Self {
+            sentence: format!("{of_several}{}", sentence(trace)),
+            rows: rows(trace, &of_several),
+            data: Data::of(trace),
+        }
+    }
+}
+
 pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
+    write_parts(&[&Part::of(trace)], out)
+}
+
+/// Writes the page of one loop, or of several.
+pub(crate) fn write_parts(parts: &[&Part], out: &mut impl Write) -> io::Result<()> {
+    let each = |part: fn(&Part) -> &str, between| {
+        let parts = parts.iter().map(|one| part(one));
+        parts.collect::<Vec<_>>().join(between)
+    };
+    let mut rows = each(|part| &part.rows, "");
+    if rows.is_empty() {
+        rows.push_str(
+            "      <tr><td>No timer was late.</td><td></td><td></td><td></td><td></td></tr>\n",
+        );
+    }
+    let data = each(|part| &part.data, ",\n");
     let mut rest = PAGE;
     for (mark, text) in [
         ("@TITLE@", escape(&program())),
         ("@PROGRAM@", escape(&program())),
         ("@HEADER@", header()),
-        ("@SENTENCE@", escape(&sentence(trace))),
-        ("@ROWS@", rows(trace)),
-        ("@DATA@", Data::of(trace)),
+        (
+            "@SENTENCE@",
+            escape(&each(|part| &part.sentence, "\n")).replace('\n', "<br>"),
+        ),
+        ("@ROWS@", rows),
+        ("@DATA@", format!("{{\"loops\":[{data}]}}")),
     ] {
         let (before, after) = rest.split_once(mark).expect("the page has each mark");
         out.write_all(before.as_bytes())?;
@@ -34,26 +73,6 @@ pub(crate) fn write(trace: &Trace<'_>, out: &mut impl Write) -> io::Result<()> {
         rest = after;
     }
     out.write_all(rest.as_bytes())
-}
-
-/// Writes a page of the pages of several loops, by index.
-#[cfg(feature = "cluster")]
-pub(crate) fn write_several(pages: &[(usize, &Vec<u8>)], out: &mut impl Write) -> io::Result<()> {
-    let program = escape(&program());
-    write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{program}</title>\
-         <style>body {{ margin: 0; font-family: sans-serif }} h2 {{ margin: 8px 16px 0 }} \
-         iframe {{ width: 100%; height: 80vh; border: 0 }}</style></head><body>\n"
-    )?;
-    for (index, page) in pages {
-        let page = escape(&String::from_utf8_lossy(page));
-        writeln!(
-            out,
-            "<h2>loop {index}</h2><iframe srcdoc=\"{page}\"></iframe>"
-        )?;
-    }
-    out.write_all(b"</body></html>\n")
 }
 
 /// The program's name, without its folder.
@@ -120,7 +139,7 @@ fn busy_periods(trace: &Trace<'_>) -> Histogram {
 }
 
 /// The table of culprits. Each row says where its longest activity is, for the script.
-fn rows(trace: &Trace<'_>) -> String {
+fn rows(trace: &Trace<'_>, of_several: &str) -> String {
     let origin = trace.extent().start;
     let mut sums: HashMap<SubjectKey, Row> = HashMap::new();
     for culprit in trace.late.iter().filter_map(|late| late.culprit.as_ref()) {
@@ -147,8 +166,10 @@ fn rows(trace: &Trace<'_>) -> String {
         let activity = &trace.activities[row.activity];
         let _ = writeln!(
             text,
-            "      <tr data-start=\"{}\" data-end=\"{}\"><td>{}</td><td class=\"number\">{}</td>\
+            "      <tr data-loop=\"{}\" data-start=\"{}\" data-end=\"{}\"><td>{of_several}{}</td>\
+             <td class=\"number\">{}</td>\
              <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"site\">{}</td></tr>",
+            trace.index.unwrap_or(0),
             activity.start - origin,
             activity.end - origin,
             escape(&name),
@@ -156,11 +177,6 @@ fn rows(trace: &Trace<'_>) -> String {
             Spaced(Duration::from_nanos(row.took)),
             Spaced(Duration::from_nanos(row.longest)),
             escape(&site),
-        );
-    }
-    if text.is_empty() {
-        text.push_str(
-            "      <tr><td>No timer was late.</td><td></td><td></td><td></td><td></td></tr>\n",
         );
     }
     text
@@ -187,7 +203,12 @@ impl Data {
         let Span { start: origin, end } = trace.extent();
         let at = |time: u64| time.saturating_sub(origin);
         let mut text = String::new();
-        let _ = write!(text, "{{\"end\":{}", end - origin);
+        let index = trace.index.unwrap_or(0);
+        let _ = write!(
+            text,
+            "{{\"index\":{index},\"origin\":{origin},\"end\":{}",
+            end - origin
+        );
 
         let waits = trace.of(What::Wait);
         list(&mut text, "waits", waits, |wait| {
@@ -226,6 +247,11 @@ impl Data {
             let subject = subject.map_or(-1, |number| number as i64);
             format!("{},{},{subject}", at(period.start), at(period.end))
         });
+        for (name, what) in [("sent", What::Sent), ("received", What::Received)] {
+            list(&mut text, name, trace.of(what), |message| {
+                format!("{},{}", at(message.end), message.id)
+            });
+        }
         data.add_late(trace, &mut text, at);
         let _ = write!(text, ",\"subjects\":[");
         for (index, subject) in data.subjects.iter().enumerate() {
@@ -332,7 +358,7 @@ mod tests {
     fn data(page: &str) -> Value {
         let (_, rest) = page.split_once("id=\"data\">").unwrap();
         let (json, _) = rest.split_once("</script>").unwrap();
-        Value::read(json)
+        Value::read(json)["loops"][0].clone()
     }
 
     #[test]

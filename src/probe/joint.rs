@@ -34,7 +34,14 @@ struct State {
     /// The earliest start of a loop: the beginning of the timeline.
     begun: Option<Instant>,
     /// What each loop has rendered, by index.
-    parts: Vec<Vec<u8>>,
+    parts: Vec<Option<Rendered>>,
+}
+
+/// The part of one loop in a file.
+#[cfg(feature = "probe")]
+enum Rendered {
+    Page(html::Part),
+    Events(Vec<u8>),
 }
 
 #[cfg(feature = "probe")]
@@ -73,24 +80,31 @@ impl Part {
         let later = self.start.duration_since(state.begun.unwrap_or(self.start));
         // A timeline is shorter than 500 years.
         let later = later.as_nanos() as u64;
-        let mut rendered = Vec::new();
-        recorder.with_trace(later, |trace| match file.is_page() {
-            true => html::write(trace, &mut rendered),
-            false => chrome::write_events(trace, &mut rendered),
+        let rendered = recorder.with_trace(later, |trace| {
+            if file.is_page() {
+                return Ok(Rendered::Page(html::Part::of(trace)));
+            }
+            let mut events = Vec::new();
+            chrome::write_events(trace, &mut events)?;
+            Ok::<_, io::Error>(Rendered::Events(events))
         })?;
         let index = self.index as usize;
         if state.parts.len() <= index {
-            state.parts.resize(index + 1, Vec::new());
+            state.parts.resize_with(index + 1, || None);
         }
-        state.parts[index] = rendered;
-        let parts = state.parts.iter().enumerate();
-        let parts: Vec<_> = parts.filter(|(_, part)| !part.is_empty()).collect();
+        state.parts[index] = Some(rendered);
+        let (mut pages, mut events) = (Vec::new(), Vec::new());
+        for part in state.parts.iter().flatten() {
+            match part {
+                Rendered::Page(page) => pages.push(page),
+                Rendered::Events(of_loop) => events.push(of_loop.as_slice()),
+            }
+        }
         file.replace(|out, is_page| {
             if is_page {
-                return html::write_several(&parts, out);
+                return html::write_parts(&pages, out);
             }
-            let parts: Vec<_> = parts.iter().map(|(_, part)| part.as_slice()).collect();
-            chrome::write_file(&parts, out)?;
+            chrome::write_file(&events, out)?;
             out.flush()
         })
     }

@@ -6,6 +6,7 @@
 
 #[path = "../util"]
 mod util {
+    pub(crate) mod browser;
     pub(crate) mod child;
     pub(crate) mod facts;
     pub(crate) mod files;

@@ -237,7 +237,7 @@ fn blame_rule_3_what_earlier_callbacks_of_the_pass_add_is_lateness() {
     assert_eq!(blame.late, 1, "{blame}");
     let line = blame.culprits[0].to_string();
     assert!(line.starts_with("timer ("), "{line}");
-    assert!(line.contains("made 1 timer late, took 20.0ms"), "{line}");
+    assert!(line.contains("delayed 1 timer by 20.0ms"), "{line}");
 }
 
 /// A blocking call uses no processor, and the line says so.
@@ -258,7 +258,7 @@ fn blame_rule_4_a_blocking_call_is_told_by_the_processor_time() {
     assert!(period.switches.0 >= 1, "{period}");
     let line = period.to_string();
     assert!(
-        line.contains("mostly waiting (a blocking call?)") || line.contains("took the processor"),
+        line.contains("mostly waiting (a blocking call?)") || line.contains("preempted"),
         "{line}"
     );
 }
@@ -520,10 +520,7 @@ fn recorder_names_tasks_that_have_ended() {
     });
     let blame = recorder.blame().to_string();
     assert!(blame.starts_with("task 2 \"hash\" ("), "{blame}");
-    assert!(
-        blame.contains("): made 1 timer late, took 30.0ms"),
-        "{blame}"
-    );
+    assert!(blame.contains("): delayed 1 timer by 30.0ms"), "{blame}");
 }
 
 /// A poll that wakes many tasks may begin in one round of the ring and end in a later one.

@@ -1,30 +1,13 @@
 //! The page of `PHASELOOP_TRACE=out.html` in a browser. Without Chromium these tests do nothing.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use phaseloop::task;
 use phaseloop::time::sleep;
 
+use crate::util::browser;
 use crate::util::child::in_child;
 use crate::util::files::Directory;
-
-/// The names under which distributions have it.
-const BROWSERS: [&str; 4] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "chrome-headless-shell",
-];
-
-fn browser() -> Option<&'static str> {
-    BROWSERS.into_iter().find(|name| {
-        let mut command = Command::new(name);
-        command.arg("--version");
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    })
-}
 
 /// Uses the page as a reader would, in an element that is 420 pixels wide, and leaves what it found
 /// in the title. A frame, since a browser may refuse so small a window.
@@ -90,32 +73,9 @@ fn the_page_finds_a_task_among_a_thousand_and_fits_a_phone() {
     });
     let Some(child) = child else { return };
     assert!(child.wait_with_output().unwrap().status.success());
-    let Some(browser) = browser() else {
-        eprintln!("SKIPPED: no Chromium is installed");
+    let Some(seen) = browser::read(&directory, &path, READER) else {
         return;
     };
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (before, after) = page.rsplit_once("</script>").unwrap();
-    let page = format!("{before}{READER}</script>{after}");
-    let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
-    let outer = directory.path("outer.html");
-    let frame = format!(
-        "<!doctype html><pre id=\"seen\"></pre><script>addEventListener('message', event => {{ \
-         document.getElementById('seen').textContent = JSON.stringify(event.data); }});</script>\
-         <iframe width=\"420\" height=\"800\" style=\"border:0\" srcdoc=\"{quoted}\"></iframe>"
-    );
-    std::fs::write(&outer, frame).unwrap();
-    let profile = directory.path("profile");
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .args(["--disable-dev-shm-usage", "--virtual-time-budget=10000"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(format!("file://{}", outer.display()))
-        .output()
-        .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
-    let (_, seen) = dom.split_once("<pre id=\"seen\">").expect("the page");
-    let (seen, _) = seen.split_once("</pre>").unwrap();
     let wanted = [
         "keys", "buttons", "touch", "search", "filter", "absent", "width", "uncut", "folded",
         "requests", "header",

@@ -107,7 +107,7 @@ fn the_culprit_of_a_late_timer_is_the_largest_overlap_with_its_lateness() {
     assert_eq!(culprit.took, Duration::from_millis(35));
     assert_eq!(
         culprit.to_string(),
-        "microtask: made 1 timer late, took 35.0ms while they were due, longest 35.0ms"
+        "microtask: delayed 1 timer by 35.0ms in total, by 35.0ms at most"
     );
 }
 
@@ -148,7 +148,7 @@ fn time_without_the_processor_is_said() {
     let span = (0, 50 * MS);
     let line = |usage| slow_period(&records, span, (&[], MS), usage, &Names::default()).to_string();
     assert!(line(usage(3, 1)).contains("mostly waiting (a blocking call?)"));
-    assert!(line(usage(1, 3)).contains("the machine took the processor away"));
+    assert!(line(usage(1, 3)).contains("the process was preempted"));
     assert!(line(None).starts_with("slow: 50.0ms (cpu 50.0ms): tick ("));
 }
 

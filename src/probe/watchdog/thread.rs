@@ -11,7 +11,7 @@ use crate::stderr;
 const LOOKS: u64 = 4;
 
 /// A loop that is asked for a report and does not answer for so long is stuck, in nanoseconds.
-const PATIENCE: u64 = 1_000_000_000;
+const STUCK_AFTER: u64 = 1_000_000_000;
 
 /// What the watchdog's thread knows of a loop.
 struct Watched {
@@ -118,7 +118,7 @@ impl Watched {
     /// the busy period is to be reported, so that it is reported then and not up to a pause later.
     fn pause(&self, now: u64) -> u64 {
         let limit = match self.marks.is_asked.get() {
-            Some(_) => self.limit.min(PATIENCE),
+            Some(_) => self.limit.min(STUCK_AFTER),
             None => self.limit,
         };
         let since = self.marks.since.load(Ordering::Relaxed);
@@ -140,7 +140,7 @@ impl Watched {
             return false;
         }
         let since = *self.asked_since.get_or_insert(now);
-        let is_late = since != u64::MAX && now.saturating_sub(since) >= PATIENCE;
+        let is_late = since != u64::MAX && now.saturating_sub(since) >= STUCK_AFTER;
         if is_late {
             self.asked_since = Some(u64::MAX);
         }
@@ -187,7 +187,7 @@ fn watch_all() {
 
 #[cfg(test)]
 mod tests {
-    use super::{PATIENCE, Watched};
+    use super::{STUCK_AFTER, Watched};
     use crate::probe::observer::Observer as _;
     use crate::probe::watchdog::{Marker, Watchdog};
     use std::sync::Arc;
@@ -196,7 +196,7 @@ mod tests {
 
     const LIMIT: u64 = 1_000_000;
 
-    /// The marks of a loop, which the test changes by hand, and what the watchdog knows of them.
+    /// The marks of a loop, which the test sets, and what the watchdog knows of them.
     /// The limit in the list of the process is never reached.
     fn watched() -> (Marker, Watched) {
         let marker = Marker::new(Watchdog::new(Duration::from_secs(86_400)), None, None);
@@ -258,12 +258,12 @@ mod tests {
         assert_eq!(watched.look(5), None);
         is_asked.store(true, Ordering::Relaxed);
         assert_eq!(watched.look(10), None);
-        assert_eq!(watched.look(10 + PATIENCE), Some(1));
-        assert_eq!(watched.look(10 + 9 * PATIENCE), None);
+        assert_eq!(watched.look(10 + STUCK_AFTER), Some(1));
+        assert_eq!(watched.look(10 + 9 * STUCK_AFTER), None);
         is_asked.store(false, Ordering::Relaxed);
-        assert_eq!(watched.look(10 + 10 * PATIENCE), None);
+        assert_eq!(watched.look(10 + 10 * STUCK_AFTER), None);
         is_asked.store(true, Ordering::Relaxed);
-        assert_eq!(watched.look(20 * PATIENCE), None);
-        assert_eq!(watched.look(21 * PATIENCE), Some(1));
+        assert_eq!(watched.look(20 * STUCK_AFTER), None);
+        assert_eq!(watched.look(21 * STUCK_AFTER), Some(1));
     }
 }

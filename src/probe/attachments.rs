@@ -11,7 +11,7 @@ use super::warning;
 use crate::clock::Clock;
 
 #[derive(Default)]
-pub(crate) struct Sinks {
+pub(crate) struct Attachments {
     /// The observers of the program.
     pub(crate) observers: Vec<Rc<dyn Observer>>,
     /// What the feature `probe` adds.
@@ -19,7 +19,7 @@ pub(crate) struct Sinks {
     pub(crate) built_in: BuiltIn,
 }
 
-impl Sinks {
+impl Attachments {
     /// Attaches the observers to a loop.
     pub(crate) fn attach(self, clock: &Clock) -> Probe {
         let probe = Probe::default();
