@@ -47,12 +47,13 @@ use self::guarded::PollGuard;
 use self::lanes::{Lane, Lanes, Microtask};
 use self::main_future::MainInfo;
 use self::notes::WaitNotes;
-use self::registry::{Registry, TaskState};
+use self::registry::Registry;
 use self::self_wakes::SelfWakes;
 use self::shared::{Local, Runnable, Shared};
 use crate::clock::Clock;
-use crate::probe::{Mode, Probe, Sinks};
+use crate::probe::{Attachments, Mode, Probe};
 use crate::raw::call::Call;
+use crate::raw::stock::Stock;
 use crate::raw::task::WakerKinds;
 use crate::task_info::{Id, Info};
 
@@ -65,8 +66,10 @@ const MAIN_FUTURE: u32 = u32::MAX - 1;
 pub(crate) struct Executor {
     /// What a task on another thread needs of its loop.
     pub(crate) shared: Arc<Shared>,
+    /// The counts of `shared` that ended tasks have left for the next ones.
+    pub(crate) stock: Stock<Shared>,
     pub(crate) lanes: Lanes<Runnable>,
-    tasks: Rc<Registry>,
+    pub(crate) tasks: Rc<Registry>,
     wakers: WakerKinds<Local>,
     /// The main future, while there is one.
     main_info: RefCell<Option<MainInfo>>,
@@ -143,11 +146,12 @@ impl Executor {
         tasks: Rc<Registry>,
         lane_budget: u64,
         clock: Clock,
-        sinks: Sinks,
+        attachments: Attachments,
     ) -> Self {
         Self {
-            probe: sinks.attach(&clock),
+            probe: attachments.attach(&clock),
             clock,
+            stock: Stock::new(shared.clone()),
             shared,
             lanes: Lanes::new(),
             tasks,
@@ -245,6 +249,7 @@ impl Executor {
         // A drain inside another one, or inside a poll, leaves the lanes to the outer one, which is
         // about to look at the rings.
         let is_nested = is_inner || self.is_polling();
+        // At most one entry ran, and the budget is at least one.
         let mut budget = self.lane_budget - std::mem::take(&mut drain.ran);
         self.lanes.begin_drain();
         while budget > 0 {
@@ -357,11 +362,6 @@ impl Executor {
         self.polls.get() - self.main_polls.get()
     }
 
-    /// Returns the number of tasks that were spawned.
-    pub(crate) fn spawned(&self) -> u64 {
-        self.tasks.spawned()
-    }
-
     /// Returns the number of ticks and microtask closures that were taken out of the lanes.
     pub(crate) fn closures(&self) -> u64 {
         self.lanes.calls_taken()
@@ -378,27 +378,6 @@ impl Executor {
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.get()
-    }
-
-    /// Returns a waker of the task at this place among the live ones.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn waker_of_nth(&self, nth: usize) -> Option<Waker> {
-        self.tasks.waker_of_nth(nth)
-    }
-
-    pub(crate) fn task_count(&self) -> usize {
-        self.tasks.len()
-    }
-
-    /// Returns a number for a job, which counts as a task.
-    #[inline]
-    pub(crate) fn new_job_id(&self) -> Id {
-        self.tasks.new_job_id()
-    }
-
-    /// Returns all tasks with their wakers.
-    pub(crate) fn states(&self) -> Vec<TaskState> {
-        self.tasks.states()
     }
 
     /// Returns the task that is being polled.

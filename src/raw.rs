@@ -32,6 +32,7 @@ pub(crate) mod slots;
 pub(crate) mod stack;
 #[cfg_attr(not(feature = "stacks"), path = "raw/stack_poll_off.rs")]
 pub(crate) mod stack_poll;
+pub(crate) mod stock;
 pub(crate) mod sync;
 pub(crate) mod task;
 pub(crate) mod thread;

@@ -4,6 +4,7 @@
 use super::Executor;
 use super::shared::Runnable;
 use crate::probe::Mode;
+use crate::raw::call::once;
 
 /// Calls a poll in the context that the other runtime gives its own tasks.
 pub(crate) type PollGuard = Box<dyn Fn(&mut dyn FnMut())>;
@@ -19,27 +20,12 @@ impl Executor {
         self.self_wakes.refuse_all();
     }
 
-    /// Calls `poll` inside the guard, if there is one.
-    #[inline]
-    pub(super) fn guarded<R>(&self, poll: impl FnOnce() -> R) -> R {
-        match self.poll_guard.get() {
-            None => poll(),
-            Some(guard) => in_guard(guard, poll),
-        }
-    }
-
     /// Polls a task inside the guard, or drops it if it was aborted.
     pub(super) fn run_task_guarded(&self, runnable: Runnable) {
-        self.guarded(|| self.run_task_reported(runnable));
-    }
-}
-
-fn in_guard<R>(guard: &PollGuard, poll: impl FnOnce() -> R) -> R {
-    let (mut poll, mut polled) = (Some(poll), None);
-    guard(&mut || {
-        if let Some(poll) = poll.take() {
-            polled = Some(poll());
+        let mut poll = once(|| self.run_task_reported(runnable));
+        match self.poll_guard.get() {
+            Some(guard) => guard(&mut poll),
+            None => poll(),
         }
-    });
-    polled.expect("a guard calls its argument")
+    }
 }

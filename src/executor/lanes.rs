@@ -110,6 +110,7 @@ impl<R> Lanes<R> {
     /// become the front: a drain is in progress, and looks at the rings.
     #[inline]
     pub(crate) fn try_push_again(&self, task: R) -> Result<(), R> {
+        // `Any` claims nothing, so it is true also if the ring is full.
         self.content.set(Content::Any);
         let pushed = self.microtasks.try_push(Some(task));
         pushed.map_err(|task| task.expect("what was pushed comes back"))
@@ -137,6 +138,7 @@ impl<R> Lanes<R> {
     }
 
     /// Queues a task before all other microtasks.
+    // Few entries move: the first drain after the front was queued calls it.
     fn push_first(&self, task: R) {
         let others = self.microtasks.take();
         self.microtasks.push(Some(task));
@@ -166,6 +168,7 @@ impl<R> Lanes<R> {
     #[inline]
     pub(crate) fn begin_drain(&self) {
         if let Some(task) = self.front.take() {
+            // It was queued while the rings were empty: it is older than all they hold.
             self.push_first(task);
         }
         self.content.set(Content::Any);

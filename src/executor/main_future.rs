@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use super::shared::{Entry, Local, Runnable};
 use super::{Executor, MAIN_FUTURE, NO_TASK};
 use crate::probe::{Body, Origin};
+use crate::raw::stock::Lent;
 use crate::raw::task;
 use crate::site::Site;
 use crate::task_info::Id;
@@ -34,7 +35,7 @@ impl Executor {
         body: impl FnOnce() -> R,
     ) -> R {
         let local = Local {
-            shared: self.shared.clone(),
+            shared: Lent::new(&self.stock),
             id: Id::NONE,
             site,
         };

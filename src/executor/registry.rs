@@ -165,11 +165,6 @@ impl Registry {
         self.next_id.get() - 1 - self.jobs.get()
     }
 
-    /// Returns the number of tasks that have ended.
-    pub(super) fn ended(&self) -> u64 {
-        self.ended.get()
-    }
-
     /// Returns the number of live tasks.
     pub(crate) fn len(&self) -> usize {
         (self.spawned() - self.ended.get()) as usize

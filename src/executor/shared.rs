@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::counters::Pace;
 use super::inbox::Inbox;
 use super::join::panic_message;
 use super::message::Message;
 use super::registry::Registry;
+use crate::raw::stock::Lent;
 use crate::raw::task::{self, Payload};
 use crate::raw::thread_bound::ThreadBound;
 use crate::raw::unwind::discard;
@@ -32,7 +33,7 @@ pub(crate) type Output<T> = task::Output<T, Local>;
 
 /// The data of each task: its loop, its number, and the line that spawned it.
 pub(crate) struct Local {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Lent<Shared>,
     pub(crate) id: Id,
     pub(crate) site: &'static Location<'static>,
 }
@@ -216,7 +217,7 @@ impl Drop for Shared {
 /// use phaseloop::{Builder, UnhandledPanic, phase, spawn};
 ///
 /// fn main() -> std::io::Result<()> {
-///     let mut event_loop = Builder::new().unhandled_panic(UnhandledPanic::Unwind).build()?;
+///     let event_loop = Builder::new().unhandled_panic(UnhandledPanic::Unwind).build()?;
 ///     let run = std::panic::AssertUnwindSafe(|| {
 ///         event_loop.block_on(async {
 ///             spawn(async { panic!("a bug") }).detach();

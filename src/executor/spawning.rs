@@ -9,6 +9,7 @@ use super::shared::{Local, Runnable};
 use super::{Executor, budget};
 use crate::frame;
 use crate::probe::Mode;
+use crate::raw::stock::Lent;
 use crate::raw::task;
 use crate::site::Site;
 
@@ -73,11 +74,11 @@ impl Executor {
         F::Output: 'static,
     {
         if self.is_closed.get() {
-            return JoinHandle::never_started(self.new_job_id());
+            return JoinHandle::never_started(self.tasks.new_job_id());
         }
         let (runnable, output) = self.tasks.insert(name, |id, slot| {
             let local = Local {
-                shared: self.shared.clone(),
+                shared: Lent::new(&self.stock),
                 id,
                 site,
             };

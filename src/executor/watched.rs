@@ -84,7 +84,6 @@ impl Executor {
     /// Polls a task in the current context, or drops it if it was aborted.
     pub(super) fn run_or_drop(&self, runnable: Runnable) {
         let (slot, id) = (runnable.slot(), runnable.local().id);
-        let ended = self.tasks.ended();
         if self.probe.wants(Wants::ACTIVITIES) && !runnable.is_aborted() {
             let site = runnable.local().site;
             let origin = move || Origin::at(Some(site));
@@ -96,9 +95,7 @@ impl Executor {
         } else {
             self.run_or_drop_plainly(runnable);
         }
-        // Few polls end a task, so the task is not looked up after each of them.
-        let has_ended = self.tasks.ended() != ended && self.tasks.id(slot) != Some(id);
-        if has_ended && self.probe.wants(Wants::TASKS) {
+        if self.probe.wants(Wants::TASKS) && self.tasks.id(slot) != Some(id) {
             self.probe.ended(id);
         }
     }

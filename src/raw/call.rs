@@ -1,5 +1,5 @@
-//! A closure that is called once, on the thread that created it, and is stored inline if it is
-//! small.
+//! Closures that are called once. A [`Call`] is called on the thread that created it, and is stored
+//! inline if it is small.
 //!
 //! It takes two words, as a `Box<dyn FnOnce()>` does. Many queued closures capture one pointer;
 //! they need no allocation.
@@ -112,6 +112,17 @@ impl Drop for Call {
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").finish_non_exhaustive()
+    }
+}
+
+/// Turns a closure into one that can be called by reference, as `&mut dyn FnMut()`: a function that
+/// takes it so exists once in the program. A second call does nothing.
+pub(crate) fn once(call: impl FnOnce()) -> impl FnMut() {
+    let mut call = Some(call);
+    move || {
+        if let Some(call) = call.take() {
+            call();
+        }
     }
 }
 

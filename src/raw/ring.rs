@@ -143,10 +143,7 @@ impl<T> Ring<T> {
             return None;
         }
         self.head.set(head.wrapping_add(1));
-        let place = head & self.mask.get();
-        // SAFETY: the place is between head and tail, so it holds a value; head has moved past it,
-        // so it is read once.
-        Some(unsafe { self.buffer.get().add(place).read().assume_init() })
+        Some(self.take_out(head))
     }
 
     /// Removes the youngest value.
@@ -156,10 +153,16 @@ impl<T> Ring<T> {
         }
         let last = self.tail.get().wrapping_sub(1);
         self.tail.set(last);
-        let place = last & self.mask.get();
-        // SAFETY: the place is between head and the tail of before, so it holds a value; the tail
-        // has moved before it, so it is read once.
-        Some(unsafe { self.buffer.get().add(place).read().assume_init() })
+        Some(self.take_out(last))
+    }
+
+    /// Moves the value with this number out. Head or tail has just moved past it.
+    #[inline(always)]
+    fn take_out(&self, number: usize) -> T {
+        let place = number & self.mask.get();
+        // SAFETY: both callers have found the number between head and tail, so its place holds a
+        // value. They have moved head or tail past it, so it is read once.
+        unsafe { self.buffer.get().add(place).read().assume_init() }
     }
 
     /// Releases the memory of a burst: an empty ring with more than `kept` places is shrunk.
