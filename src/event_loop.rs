@@ -110,7 +110,7 @@ mod host;
 pub(crate) mod io;
 pub(crate) mod ledger;
 #[cfg(feature = "cluster")]
-pub(crate) mod load;
+pub(crate) mod outstanding;
 pub(crate) mod phases;
 pub(crate) mod shutdown;
 pub(crate) mod uncaught;
@@ -121,12 +121,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use self::core::Core;
-use self::watched::once;
 use crate::clock::nanoseconds;
 use crate::executor::Drain;
 use crate::phase_order::Phase;
 use crate::probe::{Mode, Origin};
 use crate::raw::bound::Bound;
+use crate::raw::call::once;
 
 /// The number of further passes over the pending queue that may follow the poll phase of one turn.
 // Rule R83.
@@ -313,7 +313,7 @@ impl Core {
             if self.executor.probe.has(Mode::TURN) {
                 self.executor.probe.begin_turn(self.executor.clock.now());
                 let done = self.turn::<true>(mode, until);
-                let (now, tasks) = (self.executor.clock.now(), self.executor.task_count());
+                let (now, tasks) = (self.executor.clock.now(), self.executor.tasks.len());
                 self.executor.probe.end_turn(now, tasks);
                 done?;
             } else {
@@ -338,6 +338,7 @@ impl Core {
             | self.phases.load(Phase::Idle)
             | self.phases.load(Phase::Prepare);
         let can_sleep = !(WATCHED || before_poll != 0) || self.run_before_poll::<WATCHED>();
+        // In mode `Default` the wait itself asks whether there is work (`has_work_now`).
         let wait = match mode {
             RunMode::Default => MaxWait::Until(until),
             RunMode::Once if can_sleep => MaxWait::Until(until),
@@ -476,7 +477,8 @@ impl Core {
         self.counters.count_callback(phase);
         callback();
         if !self.executor.lanes.is_idle() {
-            // Usually one task was woken. It is polled without the loops over the lanes.
+            // Usually one task was woken. It is polled without the loops over the lanes, which
+            // then run what the poll has queued, as the rest of one drain.
             let drain = self.executor.poll_front();
             if !self.executor.lanes.is_idle() {
                 self.drain_some(drain);

@@ -33,7 +33,7 @@ use crate::executor::counters::Counters;
 use crate::executor::registry::{Registry, TaskState};
 use crate::executor::shared::{Shared, UnhandledPanic};
 use crate::pool::Pool;
-use crate::probe::Sinks;
+use crate::probe::Attachments;
 use crate::sorted::sorted_by_number;
 use crate::sys::poller::Poller;
 
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     pub(crate) unhandled_panic: UnhandledPanic,
     pub(crate) lane_budget: u64,
     pub(crate) pool: Option<Pool>,
-    pub(crate) sinks: Sinks,
+    pub(crate) attachments: Attachments,
     pub(crate) is_paused: bool,
     /// The start of the clock, if it is that of another loop.
     pub(crate) clock_start: Option<Instant>,
@@ -75,7 +75,7 @@ pub(crate) struct Core {
     pub(crate) member: OnceCell<Rc<dyn Any>>,
     /// What must end before the loop is drained.
     #[cfg(feature = "cluster")]
-    pub(crate) load: super::load::Load,
+    pub(crate) outstanding: super::outstanding::Outstanding,
 }
 
 impl Core {
@@ -94,9 +94,9 @@ impl Core {
                 tasks,
                 options.lane_budget,
                 Clock::new(options.is_paused, options.clock_start),
-                options.sinks,
+                options.attachments,
             ),
-            phases: Phases::new(),
+            phases: Phases::default(),
             ledger: Ledger::new(),
             waits: Waits::default(),
             host: Host::default(),
@@ -109,7 +109,7 @@ impl Core {
             counters: Counters::default(),
             member: OnceCell::new(),
             #[cfg(feature = "cluster")]
-            load: super::load::Load::default(),
+            outstanding: super::outstanding::Outstanding::default(),
         }))
     }
 
@@ -123,7 +123,7 @@ impl Core {
 
     /// Returns all tasks and the jobs that count as tasks, with their wakers, oldest first.
     pub(crate) fn task_states(&self) -> Vec<TaskState> {
-        let mut states = self.executor.states();
+        let mut states = self.executor.tasks.states();
         states.extend(self.ledger.job_states());
         for state in &mut states {
             state.info.of_loop = self.executor.shared.index;

@@ -23,6 +23,7 @@ use crate::frame;
 use crate::probe::Area;
 use crate::raw::call::Call;
 use crate::raw::current::{self, Current};
+use crate::raw::stock::{Stock, Stocked};
 use crate::raw::task::{self, Payload};
 use crate::raw::unwind::ignore_panic;
 use crate::sorted::SortedMap;
@@ -104,22 +105,16 @@ pub fn use_contexts() {
 
 /// Logs that a variable gets a value, on the current loop.
 pub fn log_value<T>() {
-    with(|core| {
-        if let Some(core) = core {
-            let text = || format!("a value of type {} is set", type_name::<T>());
-            core.executor.probe.log(Area::Context, text);
-        }
+    if_any(|core| {
+        let text = || format!("a value of type {} is set", type_name::<T>());
+        core.executor.probe.log(Area::Context, text);
     });
 }
 
 /// Notifies the current loop that contexts are in use.
 #[cold]
 fn announce_contexts() {
-    with(|core| {
-        if let Some(core) = core {
-            core.executor.use_contexts(wrapped, drop_panicked);
-        }
-    });
+    if_any(|core| core.executor.use_contexts(wrapped, drop_panicked));
 }
 
 /// Reports the panic of a value of a context that its loop has dropped.
@@ -130,11 +125,7 @@ fn drop_panicked(shared: &Arc<Shared>, payload: Payload) {
 /// Makes a closure, which was queued before contexts were in use, one that begins without a frame.
 fn wrapped(call: Call) -> Call {
     Call::new(move || {
-        with(|core| {
-            if let Some(core) = core {
-                core.executor.begin_activity();
-            }
-        });
+        if_any(|core| core.executor.begin_activity());
         call.call();
     })
 }
@@ -165,14 +156,16 @@ pub(crate) fn with<R>(f: impl FnOnce(Option<&Core>) -> R) -> R {
     current::with(&CURRENT, f)
 }
 
+/// Calls `f` with the current loop of the thread, if there is one.
+#[inline]
+pub(crate) fn if_any(f: impl FnOnce(&Core)) {
+    with(|core| core.map_or((), f));
+}
+
 /// Notes for reports which task of the current loop registers a waker.
 #[inline]
 pub fn note_waker(waker: &Waker) {
-    with(|core| {
-        if let Some(core) = core {
-            core.note_waker(waker);
-        }
-    });
+    if_any(|core| core.note_waker(waker));
 }
 
 /// The wakers of other libraries: which task each of them belongs to, for reports.
@@ -246,11 +239,9 @@ pub fn note_wait<T>(note: &mut WaitNote, cx: &Context<'_>, polled: Poll<T>) -> P
     if polled.is_ready() {
         note.end();
     } else {
-        with(|core| {
-            if let Some(core) = core {
-                core.note_waker(cx.waker());
-                note.begin(core.executor.named_waits(), cx.waker());
-            }
+        if_any(|core| {
+            core.note_waker(cx.waker());
+            note.begin(core.executor.named_waits(), cx.waker());
         });
     }
     polled
@@ -280,6 +271,13 @@ pub(crate) fn with_loop_of<R>(shared: &Arc<Shared>, f: impl FnOnce(Option<&Core>
     current::with_tagged(&CURRENT, tag(shared), f)
 }
 
+impl Stocked for Shared {
+    #[inline(always)]
+    fn with_stock<R>(f: impl FnOnce(Option<&Stock<Self>>) -> R) -> R {
+        with(|core| f(core.map(|core| &core.executor.stock)))
+    }
+}
+
 impl task::Local for Local {
     /// Schedules a woken task: into the microtask lane on the owner thread, into the inbox from any
     /// other thread.
@@ -287,7 +285,7 @@ impl task::Local for Local {
     // Another loop of the same thread fails the comparison, and its wake goes through the inbox.
     #[inline(always)]
     fn schedule(runnable: Runnable) {
-        let tag = tag(&runnable.local().shared);
+        let tag = tag(&runnable.local().shared.value);
         let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
             Some(core) => core.executor.try_push_task(runnable),
             None => Err(runnable),
@@ -299,7 +297,7 @@ impl task::Local for Local {
 
     #[inline(always)]
     fn schedule_again(runnable: Runnable) {
-        let tag = tag(&runnable.local().shared);
+        let tag = tag(&runnable.local().shared.value);
         let pushed = current::with_tagged(&CURRENT, tag, |core| match core {
             Some(core) if core.executor.take_self_wake() => core.executor.try_push_again(runnable),
             Some(core) => {
@@ -388,11 +386,7 @@ fn schedule_cold(runnable: Runnable) {
 /// that counts: the caller asks for the lane, and not for a way to let others run.
 #[inline]
 pub fn hop(waker: &Waker) {
-    with(|core| {
-        if let Some(core) = core {
-            core.executor.permit_self_wake();
-        }
-    });
+    if_any(|core| core.executor.permit_self_wake());
     waker.wake_by_ref();
 }
 

@@ -112,6 +112,7 @@ impl Core {
             return;
         }
         let set = match self.next_timeout() {
+            // There is work, or a stop to end; a loop that is not alive has no turn to make.
             Some(0) if self.stop.get() || self.is_alive() => {
                 self.executor.shared.inbox.signal();
                 return;

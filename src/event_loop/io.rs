@@ -13,10 +13,10 @@
 
 pub(crate) mod after_io;
 pub(crate) mod asyncs;
-#[cfg(any(test, feature = "test-util"))]
-mod batch;
 pub(crate) mod connects;
 mod deferred;
+#[cfg(any(test, feature = "test-util"))]
+mod inspect;
 mod late;
 mod messages;
 pub(crate) mod poll_handles;

@@ -1,21 +1,16 @@
-//! What keeps the loop alive: a counter for each kind of keeper, the open handles, and the jobs
-//! that other threads run for the loop.
+//! What keeps the loop alive: a counter for each kind of keeper, the open handles (`handles.rs`),
+//! and the jobs that other threads run for the loop (`jobs.rs`).
 
 pub(crate) mod handles;
 pub(crate) mod jobs;
 
 use std::cell::Cell;
-use std::rc::Rc;
-use std::sync::Arc;
 
 use self::handles::{Handles, Header, Stage};
-use self::jobs::{JobInfo, Jobs};
+use self::jobs::Jobs;
 use super::core::Core;
-use crate::executor::registry::TaskState;
 use crate::keeper::Keeper;
-use crate::pool::Job;
 use crate::raw::unwind::Steps;
-use crate::site::Site;
 
 pub(crate) struct Ledger {
     /// The number of keepers of each kind.
@@ -89,52 +84,7 @@ impl Ledger {
         for count in &self.keepers {
             count.set(0);
         }
-        self.jobs.clear(steps);
-    }
-
-    /// Returns the open handles, oldest first.
-    pub(crate) fn headers(&self) -> Vec<Rc<Header>> {
-        self.handles.headers()
-    }
-
-    pub(crate) fn handle_count(&self) -> usize {
-        self.handles.len()
-    }
-
-    /// Adds a new handle.
-    pub(crate) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
-        self.handles.open(kind, site)
-    }
-
-    /// Removes a handle that is closed.
-    pub(super) fn close(&self, header: &Header) {
-        self.handles.remove(header);
-    }
-
-    /// Takes the wakers that wait for handles, when the loop is dropped.
-    pub(super) fn take_wakers(&self) -> Vec<std::task::Waker> {
-        self.handles.take_wakers()
-    }
-
-    /// Stops all handles and drops their callbacks, when the loop is dropped.
-    pub(super) fn shut_down_handles(&self, steps: &mut Steps) {
-        self.handles.shut_down(steps);
-    }
-
-    /// Describes the jobs that count as tasks.
-    pub(super) fn job_states(&self) -> Vec<TaskState> {
-        self.jobs.states()
-    }
-
-    /// Returns the jobs that count as tasks.
-    pub(super) fn spawned_jobs(&self) -> Vec<Arc<dyn Job>> {
-        self.jobs.spawned()
-    }
-
-    /// Returns the jobs in progress.
-    #[inline]
-    pub(crate) fn jobs(&self) -> Vec<JobInfo> {
-        self.jobs.list()
+        self.clear_jobs(steps);
     }
 }
 
@@ -170,6 +120,7 @@ impl Core {
             if header.referenced.get() {
                 self.ledger.change(header.kind, active);
             }
+            // A host sleeps until a time that was right before.
             self.notify_host();
         }
     }

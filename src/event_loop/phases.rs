@@ -25,6 +25,7 @@ use crate::phase_order::Phase;
 use crate::raw::unwind::Steps;
 use crate::site::Site;
 
+#[derive(Default)]
 pub(crate) struct Phases {
     pending: PhaseQueue,
     idle: HookedPhase,
@@ -40,35 +41,13 @@ pub(crate) struct Phases {
 
 /// Idle, prepare or check: the hooks, which run in every turn, and the queue of entries that run
 /// once (for check, the immediates).
+#[derive(Default)]
 struct HookedPhase {
     hooks: Hooks,
     queue: PhaseQueue,
 }
 
-impl HookedPhase {
-    fn new() -> Self {
-        Self {
-            hooks: Hooks::new(),
-            queue: PhaseQueue::new(),
-        }
-    }
-}
-
 impl Phases {
-    pub(super) fn new() -> Self {
-        Self {
-            pending: PhaseQueue::new(),
-            idle: HookedPhase::new(),
-            prepare: HookedPhase::new(),
-            poll: PhaseQueue::new(),
-            check: HookedPhase::new(),
-            closing: Closing::default(),
-            closing_queue: PhaseQueue::new(),
-            timers: RefCell::new(TimerHeap::new()),
-            timers_queue: PhaseQueue::new(),
-        }
-    }
-
     /// Returns the queue of a phase.
     // Inlined, so that a constant phase costs nothing.
     #[inline(always)]
@@ -113,11 +92,6 @@ impl Phases {
                 timers.heap.len() | timers.ready.len() | self.timers_queue.len.get()
             }
         }
-    }
-
-    #[inline]
-    pub(super) fn has_idle_hooks(&self) -> bool {
-        self.idle.hooks.len.get() != 0
     }
 
     /// Returns whether a panic left closes that were not delivered.

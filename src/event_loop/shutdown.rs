@@ -194,13 +194,8 @@ fn drop_by_slot(mut tasks: Vec<Runnable>) {
 /// Flushes the observers of the loop that runs on this thread: user code has called
 /// `std::process::exit`.
 extern "C" fn flush_running() {
-    let flush = |core: Option<&Core>| {
-        if let Some(core) = core {
-            core.executor.probe.flush(Flush::Exit);
-        }
-    };
     // A panic must not leave an exit handler.
-    let _ = catch_unwind(|| current::with(flush));
+    let _ = catch_unwind(|| current::if_any(|core| core.executor.probe.flush(Flush::Exit)));
 }
 
 /// A run in progress; the drop ends it.

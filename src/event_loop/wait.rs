@@ -3,9 +3,9 @@
 //! | way | file |
 //! |---|---|
 //! | the kernel: no [`Wait`] at all | `io/poll_phase.rs` |
-//! | the paused clock, which jumps to the next deadline | `src/wait/paused.rs` |
-//! | another runtime inside the wait | `src/wait/hook.rs` |
-//! | shuffled orders, and the network in memory | `src/wait/shuffled.rs` |
+//! | the paused clock, which jumps to the next deadline | `src/ways_to_wait/paused.rs` |
+//! | another runtime inside the wait | `src/ways_to_wait/hook.rs` |
+//! | shuffled orders, and the network in memory | `src/ways_to_wait/shuffled.rs` |
 //!
 //! A loop keeps its way for life, except that a paused clock takes the place of the kernel. A host
 //! (`host.rs`) is no way of its own: the loop that it drives asks the kernel, and does not
@@ -36,6 +36,7 @@ use crate::label::{Label, Role};
 use crate::phase_order::Phase;
 use crate::pool::Pool;
 use crate::probe::{Mode, Origin};
+use crate::raw::call::once;
 use crate::site::Site;
 
 /// A way to wait, in place of the kernel.
@@ -195,7 +196,7 @@ impl Waits {
     pub(super) fn keepers(&self, executor: &Executor) -> usize {
         self.hook().map_or(0, |hook| {
             let main = usize::from(executor.main_info().is_some());
-            main + executor.task_count() + hook.task_count()
+            main + executor.tasks.len() + hook.task_count()
         })
     }
 
@@ -285,16 +286,14 @@ impl Core {
 /// Calls `body` in the context of a hook, as a run of the loop or as code outside of one.
 #[cold]
 pub(super) fn in_context<R>(hook: &dyn WaitHook, is_run: bool, body: impl FnOnce() -> R) -> R {
-    let (mut body, mut result) = (Some(body), None);
-    let mut once = || {
-        if let Some(body) = body.take() {
-            result = Some(body());
+    let mut result = None;
+    {
+        let mut body = once(|| result = Some(body()));
+        if is_run {
+            hook.run(&mut body);
+        } else {
+            hook.enter(&mut body);
         }
-    };
-    if is_run {
-        hook.run(&mut once);
-    } else {
-        hook.enter(&mut once);
     }
     result.expect("a hook calls its argument")
 }

@@ -140,14 +140,3 @@ fn run_watched(body: Body, site: Option<Site>, call: Call) {
         None => call.call(),
     });
 }
-
-/// Turns a closure into one that the cold twins can call: they take it by reference, so that the
-/// program has one copy of each. A second call does nothing.
-pub(crate) fn once(call: impl FnOnce()) -> impl FnMut() {
-    let mut call = Some(call);
-    move || {
-        if let Some(call) = call.take() {
-            call();
-        }
-    }
-}

@@ -69,8 +69,7 @@ impl Asyncs {
     }
 
     pub(crate) fn insert(&self, state: &Rc<AsyncState>) {
-        let owner = Rc::downgrade(state);
-        state.header.belongs_to(owner);
+        state.header.belongs_to(state);
         self.list.borrow_mut().insert(state.place, state.clone());
     }
 

@@ -60,7 +60,7 @@ impl Core {
             // The entry keeps the loop from sleeping, not from ending: a referenced wait for the
             // source keeps it alive.
             self.ledger.add_unref(Keeper::Queued);
-            let resume = || current::with(|core| core.map_or((), Self::resume));
+            let resume = || current::if_any(Self::resume);
             let queue = self.phases.queue(Phase::Poll);
             queue.push(Entry::Unref(Call::new(resume)), None);
         }

@@ -35,7 +35,7 @@ impl Core {
     /// self-wakes of one drain.
     #[inline]
     fn queue_late(&self) {
-        let wake = || current::with(|core| core.map_or((), |core| core.executor.wake_late()));
+        let wake = || current::if_any(|core| core.executor.wake_late());
         self.enqueue(Phase::Poll, Entry::Call(Call::new(wake)), None);
     }
 }

@@ -36,6 +36,8 @@ impl Taken {
 
     /// Returns the next message that this poll phase delivers, after so many wakes and calls.
     fn next(&self, calls: usize) -> Option<Message> {
+        // Beyond the limit only jobs arrive: they are as many as the loop has started, and other
+        // threads cannot make them more.
         if calls < CALLS_PER_POLL {
             let late = self.late.borrow_mut().pop_front();
             return late.or_else(|| self.batch.borrow_mut().pop());

@@ -46,8 +46,7 @@ impl PollState {
             events: Cell::default(),
             reported: Cell::new(None),
         });
-        let owner = Rc::downgrade(&state);
-        state.header.belongs_to(owner);
+        state.header.belongs_to(&state);
         state
     }
 

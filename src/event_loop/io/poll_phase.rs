@@ -10,10 +10,10 @@ use super::waiters::Waiters;
 use crate::clock::NEVER;
 use crate::event_loop::MaxWait;
 use crate::event_loop::core::Core;
-use crate::event_loop::watched::once;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::probe::{Area, Mode, Origin};
+use crate::raw::call::once;
 use crate::sys::poller::{BATCH, Event, Events, MAX_KEY, Ready};
 
 /// The number of times that one poll phase asks the kernel again because the last batch was full.
@@ -42,6 +42,7 @@ impl Core {
         loop {
             let reported = self.wait(timeout)?;
             let mut dispatched = 0;
+            // Asked once: what subscribes in a callback below has nothing from this wait.
             let has_after_io = self.io.after_io.is_used.get();
             if has_after_io {
                 let way = self.waits.chosen();
@@ -125,10 +126,9 @@ impl Core {
         let Some(until) = until else {
             return next;
         };
-        // A limit is never [`NEVER`], which is a wait without an end.
         let limit = until
             .saturating_sub(self.executor.clock.read())
-            .min(NEVER - 1);
+            .min(LONGEST_WAIT);
         Some(next.map_or(limit, |next| next.min(limit)))
     }
 
@@ -152,13 +152,15 @@ impl Core {
         Some(next.deadline.saturating_sub(now).min(LONGEST_WAIT))
     }
 
+    /// Returns whether a wait would keep something waiting: what is to run in this turn or the
+    /// next, or the end of a run that nothing keeps alive.
     #[inline(always)]
     pub(crate) fn has_work_now(&self) -> bool {
         self.stop.get()
             || (!self.ledger.has_keepers() && self.waits.keepers(&self.executor) == 0)
             || self.ledger.count(Keeper::Queued) > 0
             || self.ledger.count(Keeper::Closing) > 0
-            || self.phases.has_idle_hooks()
+            || self.phases.load(Phase::Idle) != 0
             || !self.executor.lanes.is_empty()
             || self.io.shared.inbox.is_pending()
     }
@@ -371,7 +373,7 @@ impl Core {
     #[cold]
     fn ready_origin(&self, source: &SourceState) -> Origin {
         let header = &source.header;
-        let name = || format!("{} ({}) is ready", header.label(self), header.site());
+        let name = || format!("{} ({}) is ready", header.label(self), header.site);
         self.executor.probe.log(Area::Io, name);
         header.origin()
     }

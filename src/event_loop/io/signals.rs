@@ -292,7 +292,7 @@ impl AfterIo for Signals {
                 core.set_active(&listener.header, false);
             }
             let header = &listener.header;
-            let name = || format!("{} ({}) is received", header.label(core), header.site());
+            let name = || format!("{} ({}) is received", header.label(core), header.site);
             core.executor.probe.log(Area::Signal, name);
             core.dispatch(Phase::Poll, || header.origin(), || listener.callback.call());
         }
@@ -343,7 +343,7 @@ impl Core {
         number: i32,
         once: bool,
     ) -> io::Result<()> {
-        self.waits.note_outside("a signal", listener.header.site());
+        self.waits.note_outside("a signal", listener.header.site);
         self.io
             .signals()
             .start(&self.io.poller, listener, number, once)

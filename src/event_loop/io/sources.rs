@@ -82,9 +82,9 @@ pub(crate) struct SourceState {
     /// The kinds of waiters of each direction.
     waiting: [Cell<u8>; 4],
     read: Wakers,
-    write: Wakers,
-    /// The wakers for priority and hang-up, boxed because they are rare.
-    rare: OnceCell<Box<[Wakers; 2]>>,
+    /// The wakers for writing, priority and hang-up, boxed because such waits are rare: most writes
+    /// find room.
+    rare: OnceCell<Box<[Wakers; 3]>>,
     /// What reports say of the descriptor besides what the kernel reports.
     role: Cell<Role>,
 }
@@ -102,7 +102,7 @@ const ASKED: u8 = 1 << 3;
 
 // One of these for each connection: another word would be another 16 bytes of the allocator.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<SourceState>() <= 80 + size_of::<Option<RawSource>>());
+const _: () = assert!(size_of::<SourceState>() <= 56 + size_of::<Option<RawSource>>());
 
 impl SourceState {
     #[inline]
@@ -133,8 +133,7 @@ impl SourceState {
     pub(crate) fn belongs_to_source(self: &Rc<Self>, source: RawSource, interest: Interest) {
         self.registered.set(Some(source));
         self.interest.set(interest);
-        let owner = Rc::downgrade(self);
-        self.header.belongs_to(owner);
+        self.header.belongs_to(self);
     }
 
     /// Registers the source with the poller of the child process after a fork.
@@ -150,7 +149,7 @@ impl SourceState {
         self.role.set(role);
         #[cfg(feature = "cluster")]
         if role == Role::Accepted {
-            crate::event_loop::load::Load::note_accepted(&core.executor.shared);
+            crate::event_loop::outstanding::Outstanding::note_accepted(&core.executor.shared);
         }
         let _ = core;
     }
@@ -201,9 +200,9 @@ impl SourceState {
     pub(crate) fn waiters(&self, direction: Direction) -> Waiters<'_> {
         let wakers = match direction {
             Direction::Read => &self.read,
-            Direction::Write => &self.write,
-            Direction::Priority => &self.rare()[0],
-            Direction::HangUp => &self.rare()[1],
+            Direction::Write => &self.rare()[0],
+            Direction::Priority => &self.rare()[1],
+            Direction::HangUp => &self.rare()[2],
         };
         Waiters {
             wakers,
@@ -211,7 +210,7 @@ impl SourceState {
         }
     }
 
-    fn rare(&self) -> &[Wakers; 2] {
+    fn rare(&self) -> &[Wakers; 3] {
         self.rare.get_or_init(Box::default)
     }
 
@@ -254,17 +253,6 @@ impl SourceState {
     #[inline(always)]
     pub(crate) fn is_asked(&self) -> bool {
         cfg!(any(test, feature = "test-util")) && self.is(ASKED)
-    }
-
-    /// Updates liveness for a wait that has ended.
-    #[inline]
-    pub(crate) fn count_end_of_wait(&self, core: &Core) {
-        let waits = Direction::ALL.into_iter().any(|one| self.is_awaited(one));
-        if waits || self.is(REQUEST_COUNTED | GONE) {
-            self.count_waits(core);
-        } else {
-            core.set_active(&self.header, false);
-        }
     }
 
     /// Updates liveness from the waiters: after a wait began, was dropped, or was woken and has had
@@ -357,10 +345,16 @@ impl Owner for SourceState {
         }
     }
 
+    // A child is active until it has exited, though nothing may wait for its descriptor.
+    fn is_still_active(&self) -> bool {
+        self.header.kind == Keeper::Child
+            || Direction::ALL.into_iter().any(|one| self.is_awaited(one))
+    }
+
     fn stop_for_good(&self, core: &Core) {
         #[cfg(feature = "cluster")]
         if self.role.get() == Role::Accepted && !self.is_gone() {
-            core.load.note_closed(&core.executor.shared);
+            core.outstanding.note_closed(&core.executor.shared);
         }
         core.io.sources.remove(self);
         self.end_waits(core);
@@ -410,7 +404,6 @@ impl Sources {
             flags: Cell::new(0),
             waiting: Default::default(),
             read: Wakers::default(),
-            write: Wakers::default(),
             rare: OnceCell::new(),
             role: Cell::default(),
         });

@@ -171,20 +171,23 @@ impl<'a> Waiters<'a> {
         key
     }
 
-    /// Removes a future, unless it was woken before.
+    /// Removes a future. Returns whether it was waiting: it was not if it was woken before.
     #[inline]
-    pub(crate) fn stop_waiting(&self, key: WaitKey) {
+    pub(crate) fn stop_waiting(&self, key: WaitKey) -> bool {
         let Some(futures) = self.wakers.futures.get() else {
-            return;
+            return false;
         };
         if futures.alone_key.get() == Some(key) {
-            return self.set_waiting(ALONE, false);
+            let was_waiting = self.is(ALONE);
+            self.set_waiting(ALONE, false);
+            return was_waiting;
         }
         let mut list = futures.list.borrow_mut();
         let removed = list.remove(key);
         self.set_waiting(LISTED, !list.is_empty());
         drop(list);
-        drop(removed);
+        // Dropping a waker may run user code; it happens outside the borrow.
+        removed.is_some()
     }
 
     /// Returns the data pointers of the waiting wakers.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 
+use super::Ledger;
 use crate::event_loop::core::Core;
 use crate::event_loop::phases::callback::CallbackSlot;
 use crate::keeper::Keeper;
@@ -54,6 +55,13 @@ pub(crate) trait Owner {
         false
     }
 
+    /// Returns whether an active handle still has what made it active. The wait of a future that an
+    /// event has ended counts until the callback of the event returns, since the next wait usually
+    /// begins before.
+    fn is_still_active(&self) -> bool {
+        true
+    }
+
     /// Stops the handle for good, on its drop and its close.
     fn stop_for_good(&self, core: &Core);
 
@@ -89,32 +97,37 @@ impl Handles {
             next_id: Cell::new(0),
         }
     }
+}
 
+/// The open handles.
+impl Ledger {
+    /// Adds a new handle.
     pub(crate) fn open(&self, kind: Keeper, site: Site) -> Rc<Header> {
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
-        let slot = u32::try_from(self.list.next());
+        let Handles { list, next_id } = &self.handles;
+        let id = next_id.get();
+        next_id.set(id + 1);
+        let slot = u32::try_from(list.next());
         let header = Rc::new(Header {
             slot: slot.expect("fewer than 2^32 handles are open at once"),
             ..Header::new(kind, site, id)
         });
-        self.list.insert(header.clone());
+        list.insert(header.clone());
         header
     }
 
-    /// Removes a handle from the list.
-    pub(crate) fn remove(&self, header: &Header) {
+    /// Removes a handle that is closed.
+    pub(in crate::event_loop) fn close(&self, header: &Header) {
         if header.stage.replace(Stage::Closed) != Stage::Closed {
-            drop(self.list.remove(header.slot as usize));
+            drop(self.handles.list.remove(header.slot as usize));
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.list.list().len()
+    pub(crate) fn handle_count(&self) -> usize {
+        self.handles.list.list().len()
     }
 
-    /// Takes the wakers that wait on any handle.
-    pub(crate) fn take_wakers(&self) -> Vec<Waker> {
+    /// Takes the wakers that wait on any handle, when the loop is dropped.
+    pub(in crate::event_loop) fn take_wakers(&self) -> Vec<Waker> {
         let mut wakers = Vec::new();
         for header in self.headers() {
             if let Some(owner) = header.owner() {
@@ -124,22 +137,23 @@ impl Handles {
         wakers
     }
 
-    /// Stops all handles for good and drops their callbacks, also those of handles that are not
-    /// started: a callback may own its handle.
-    pub(crate) fn shut_down(&self, steps: &mut Steps) {
-        for header in self.list.list() {
+    /// Stops all handles and drops their callbacks, when the loop is dropped, also those of handles
+    /// that are not started: a callback may own its handle.
+    pub(in crate::event_loop) fn shut_down_handles(&self, steps: &mut Steps) {
+        for header in self.handles.list.list() {
             header.active.set(false);
             let owner = header.owner();
             if let Some(callback) = owner.as_ref().and_then(|owner| owner.callback()) {
                 steps.run(|| callback.clear());
             }
+            // This may be the last reference, whose drop is user code.
             steps.run(|| drop(owner));
         }
     }
 
-    /// Returns the headers of all handles in the order of their creation.
-    pub(in crate::event_loop) fn headers(&self) -> Vec<Rc<Header>> {
-        let headers = self.list.list().into_iter();
+    /// Returns the open handles, oldest first.
+    pub(crate) fn headers(&self) -> Vec<Rc<Header>> {
+        let headers = self.handles.list.list().into_iter();
         sorted_by_number(headers.map(|header| (header.id, header)))
     }
 }
@@ -195,6 +209,11 @@ impl Header {
         self.owner.get().and_then(Weak::upgrade)
     }
 
+    /// Returns whether the handle is started, as users see it.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.get() && self.owner().is_none_or(|owner| owner.is_still_active())
+    }
+
     /// Returns whether an event from before the close is still to be delivered.
     pub(in crate::event_loop) fn is_still_due(&self) -> bool {
         self.owner().is_some_and(|owner| owner.is_still_due())
@@ -213,14 +232,10 @@ impl Header {
     }
 
     /// Sets the state with the handle's callback or waiters.
-    pub(crate) fn belongs_to(&self, owner: Weak<dyn Owner>) {
+    pub(crate) fn belongs_to<O: Owner + 'static>(&self, owner: &Rc<O>) {
+        let owner = Rc::downgrade(owner);
         let known = self.owner.set(owner);
         debug_assert!(known.is_ok(), "a handle has one owner");
-    }
-
-    /// Returns the line that created the handle.
-    pub(crate) fn site(&self) -> Site {
-        self.site
     }
 
     /// Names the handle as users do.

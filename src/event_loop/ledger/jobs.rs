@@ -1,6 +1,5 @@
 //! The jobs that other threads run for this loop. They keep the loop alive, and its report lists
 //! them.
-// Marks: `cold`: a text is made while the log is on only.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use crate::executor::registry::TaskState;
 use crate::frame::carry_once;
 use crate::keeper::Keeper;
 use crate::pool::{Class, Job};
-use crate::probe::{Area, Probe, Wants};
+use crate::probe::Area;
 use crate::raw::unwind::Steps;
 use crate::site::Site;
 use crate::task_info::{Id, Info};
@@ -88,32 +87,36 @@ struct Entry {
 /// A callback that the loop runs when a job has completed.
 pub(crate) type After = Box<dyn FnOnce()>;
 
-impl Jobs {
+/// The jobs.
+impl Ledger {
     /// Forgets all jobs when the loop is dropped.
-    pub(in crate::event_loop) fn clear(&self, steps: &mut Steps) {
+    pub(super) fn clear_jobs(&self, steps: &mut Steps) {
         // Dropping a callback may run user code; it happens outside the borrow.
-        steps.drop_each(self.list.take());
+        steps.drop_each(self.jobs.list.take());
     }
 
-    pub(in crate::event_loop) fn list(&self) -> Vec<JobInfo> {
-        let list = self.list.borrow();
+    /// Returns the jobs in progress.
+    #[inline]
+    pub(crate) fn jobs(&self) -> Vec<JobInfo> {
+        let list = self.jobs.list.borrow();
         list.iter().map(|(_, entry)| entry.info.clone()).collect()
     }
 
     /// Returns the jobs that count as tasks.
-    pub(in crate::event_loop) fn spawned(&self) -> Vec<Arc<dyn Job>> {
-        let mut jobs = Vec::new();
-        for (_, entry) in &*self.list.borrow() {
-            if let Asker::Handle { job, .. } = &entry.info.asked_by {
-                jobs.push(job.clone());
-            }
-        }
-        jobs
+    pub(in crate::event_loop) fn spawned_jobs(&self) -> Vec<Arc<dyn Job>> {
+        let jobs = self
+            .jobs()
+            .into_iter()
+            .filter_map(|info| match info.asked_by {
+                Asker::Handle { job, .. } => Some(job),
+                _ => None,
+            });
+        jobs.collect()
     }
 
     /// Describes the jobs that count as tasks.
-    pub(in crate::event_loop) fn states(&self) -> Vec<TaskState> {
-        let states = self.list().into_iter().filter_map(|info| {
+    pub(in crate::event_loop) fn job_states(&self) -> Vec<TaskState> {
+        let states = self.jobs().into_iter().filter_map(|info| {
             let (Asker::Handle { id, job }, Some(site)) = (info.asked_by, info.purpose.site) else {
                 return None;
             };
@@ -126,9 +129,7 @@ impl Jobs {
         });
         states.collect()
     }
-}
 
-impl Ledger {
     /// Returns the line that started a job that has not ended, if known.
     pub(crate) fn job_site(&self, key: JobKey) -> Option<Site> {
         let list = self.jobs.list.borrow();
@@ -158,8 +159,8 @@ impl Core {
     /// Starts to count a job of other threads; it keeps the loop alive until its completion.
     pub(crate) fn begin_job(&self, purpose: Purpose) -> JobKey {
         // A file operation has logged its path.
-        if self.executor.probe.wants(Wants::LOGS) && purpose.class != Class::Fs {
-            log_job(&self.executor.probe, purpose, "is queued");
+        if purpose.class != Class::Fs {
+            self.log_job(purpose, "is queued");
         }
         let asked_by = if self.executor.polls_main_future() {
             Asker::MainFuture
@@ -184,13 +185,11 @@ impl Core {
         purpose: Purpose,
         make: impl FnOnce(JobKey, Id) -> Arc<J>,
     ) -> Arc<J> {
-        if self.executor.probe.wants(Wants::LOGS) {
-            log_job(&self.executor.probe, purpose, "is queued");
-        }
+        self.log_job(purpose, "is queued");
         self.ledger.add(Keeper::Work);
         let mut list = self.ledger.jobs.list.borrow_mut();
         let vacant = list.vacant_entry();
-        let id = self.executor.new_job_id();
+        let id = self.executor.tasks.new_job_id();
         let job = make(JobKey(vacant.key()), id);
         let asked_by = Asker::Handle {
             id,
@@ -208,24 +207,21 @@ impl Core {
     /// completion.
     pub(crate) fn end_job(&self, key: JobKey) -> Option<After> {
         let job = self.ledger.jobs.list.borrow_mut().remove(key.0);
-        if self.executor.probe.wants(Wants::LOGS) {
-            log_job(&self.executor.probe, job.info.purpose, "has ended");
-        }
+        self.log_job(job.info.purpose, "has ended");
         if !job.is_lost {
             self.ledger.remove(Keeper::Work);
         }
         job.after
     }
-}
 
-#[cold]
-fn log_job(probe: &Probe, purpose: Purpose, what: &str) {
-    let area = match purpose.class {
-        Class::Fs => Area::Fs,
-        Class::Cpu | Class::Dns => Area::Pool,
-    };
-    probe.log(area, || match purpose.site {
-        Some(site) => format!("{} ({site}) {what}", purpose.operation),
-        None => format!("{} {what}", purpose.operation),
-    });
+    fn log_job(&self, purpose: Purpose, what: &str) {
+        let area = match purpose.class {
+            Class::Fs => Area::Fs,
+            Class::Cpu | Class::Dns => Area::Pool,
+        };
+        self.executor.probe.log(area, || match purpose.site {
+            Some(site) => format!("{} ({site}) {what}", purpose.operation),
+            None => format!("{} {what}", purpose.operation),
+        });
+    }
 }

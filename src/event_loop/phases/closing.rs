@@ -51,6 +51,8 @@ impl Closing {
         let count = stacks.waiting.len();
         let left = std::mem::take(&mut stacks.running);
         std::mem::swap(&mut stacks.running, &mut stacks.waiting);
+        // The stack is popped from its end: the handle that a panic interrupted goes on first, and
+        // the rest of its pass follows.
         stacks.running.extend(left);
         stacks.running.extend(stacks.current.take());
         count

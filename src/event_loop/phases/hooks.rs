@@ -35,8 +35,7 @@ impl HookState {
             phase,
             node: Cell::new(None),
         });
-        let owner = Rc::downgrade(&state);
-        state.header.belongs_to(owner);
+        state.header.belongs_to(&state);
         state
     }
 }
@@ -52,12 +51,14 @@ impl Owner for HookState {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Hooks {
     lists: RefCell<Lists>,
     /// The number of started hooks.
     pub(super) len: Cell<usize>,
 }
 
+#[derive(Default)]
 struct Lists {
     nodes: Slab<Node>,
     /// The hooks that wait for the next pass.
@@ -80,17 +81,6 @@ struct Ends {
 }
 
 impl Hooks {
-    pub(crate) fn new() -> Self {
-        Self {
-            lists: RefCell::new(Lists {
-                nodes: Slab::new(),
-                main: Ends::default(),
-                pass: Ends::default(),
-            }),
-            len: Cell::new(0),
-        }
-    }
-
     /// Adds the hook at the front. Returns `false` if it was started already.
     pub(crate) fn start(&self, hook: &Rc<HookState>) -> bool {
         if hook.node.get().is_some() {

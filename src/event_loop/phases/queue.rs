@@ -76,6 +76,7 @@ pub(crate) struct QueueKey(usize);
 /// An entry, and the line that queued it, if known.
 type Queued = (Entry, Option<Site>);
 
+#[derive(Default)]
 pub(crate) struct PhaseQueue {
     /// The entries by their numbers. `None` for an entry that was removed. It is created with the
     /// first entry, since most phases of most loops have none.
@@ -87,14 +88,6 @@ pub(crate) struct PhaseQueue {
 }
 
 impl PhaseQueue {
-    pub(crate) fn new() -> Self {
-        Self {
-            entries: OnceCell::new(),
-            pass_end: Cell::new(0),
-            len: Cell::new(0),
-        }
-    }
-
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len.get() == 0
@@ -190,6 +183,7 @@ impl PhaseQueue {
     }
 
     /// Takes an entry out of its place, which stays.
+    // A ring lends no references: user code could push, and so move the entries, meanwhile.
     fn take_out(&self, key: QueueKey) -> Option<Queued> {
         self.entries.get()?.replace(key.0, None)?
     }
@@ -306,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_pass_runs_what_was_there_when_it_began() {
-        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let (queue, log) = (PhaseQueue::default(), Log::default());
         queue.push(entry(&log, 1), None);
         queue.push(entry(&log, 2), None);
         queue.begin_pass();
@@ -323,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_removed_entry_does_not_run_and_its_key_dies_with_it() {
-        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let (queue, log) = (PhaseQueue::default(), Log::default());
         queue.push(entry(&log, 1), None);
         let second = queue.push(entry(&log, 2), None);
         queue.begin_pass();
@@ -343,7 +337,7 @@ mod tests {
 
     #[test]
     fn removed_entries_leave_nothing_behind_although_no_pass_follows() {
-        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let (queue, log) = (PhaseQueue::default(), Log::default());
         let places = || queue.entries.get().unwrap().len();
         for _ in 0..3 {
             let [one, two] = [1, 2].map(|name| queue.push(entry(&log, name), None));
@@ -366,9 +360,9 @@ mod tests {
 
     #[test]
     fn a_queue_without_entries_does_not_keep_the_memory_of_a_burst() {
-        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let (queue, log) = (PhaseQueue::default(), Log::default());
         let room = || queue.entries.get().unwrap().capacity();
-        let small = PhaseQueue::new();
+        let small = PhaseQueue::default();
         small.push(entry(&log, 0), None);
         let small = small.entries.get().unwrap().capacity();
         let burst = || (0..=LARGE).map(|_| queue.push(entry(&log, 1), None));
@@ -405,7 +399,7 @@ mod tests {
 
     #[test]
     fn what_an_unfinished_pass_left_comes_first() {
-        let (queue, log) = (PhaseQueue::new(), Log::default());
+        let (queue, log) = (PhaseQueue::default(), Log::default());
         queue.push(entry(&log, 1), None);
         queue.push(entry(&log, 2), None);
         queue.begin_pass();

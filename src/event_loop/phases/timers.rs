@@ -33,7 +33,7 @@ pub(crate) struct TimerState {
     pub(crate) due: Cell<u64>,
     /// Set for Node's shared timer: its callback runs many user timers and drains the lanes between
     /// them and after the last, so the loop must not.
-    pub(crate) drains: Cell<bool>,
+    pub(crate) drains_itself: Cell<bool>,
     /// The key of the timer in the heap or the ready list.
     pub(crate) armed: Cell<Option<TimerKey>>,
 }
@@ -46,11 +46,10 @@ impl TimerState {
             started: Cell::new(false),
             repeat: Cell::new(0),
             due: Cell::new(0),
-            drains: Cell::new(false),
+            drains_itself: Cell::new(false),
             armed: Cell::new(None),
         });
-        let owner = Rc::downgrade(&state);
-        state.header.belongs_to(owner);
+        state.header.belongs_to(&state);
         state
     }
 }
@@ -115,7 +114,7 @@ impl Phases {
             deadline,
             by_real_clock: match payload {
                 Payload::Sleep { .. } => true,
-                Payload::Timer(timer) => timer.drains.get(),
+                Payload::Timer(timer) => timer.drains_itself.get(),
             },
         })
     }
@@ -249,8 +248,7 @@ impl Core {
 /// The timers phase.
 impl Core {
     /// Updates the time, since the callbacks of the phases before have taken some, and fires the
-    /// timers that are due. A timer that becomes due during the pass
-    /// waits for the next one.
+    /// timers that are due. A timer that becomes due during the pass waits for the next one.
     // Rule R53.
     #[inline(never)]
     pub(in crate::event_loop) fn run_timers(&self) {
@@ -277,6 +275,7 @@ impl Core {
     }
 
     fn fire_timer(&self, timer: &Rc<TimerState>) {
+        // The key of a timer that has left the heap stays taken until it is given up.
         if let Some(key) = timer.armed.take() {
             self.phases.timers.borrow_mut().remove(key);
         }
@@ -287,7 +286,7 @@ impl Core {
             self.arm_timer(timer, timer.repeat.get());
         }
         // Node's callback runs many user timers, and drains the lanes after each.
-        if timer.drains.get() {
+        if timer.drains_itself.get() {
             timer.callback.call();
         } else {
             let origin = || timer.header.origin().due(due);
@@ -318,7 +317,7 @@ impl Core {
 fn log_armed(executor: &Executor, payload: &Payload, due: u64) {
     let (kind, site) = match payload {
         Payload::Sleep { site, .. } => (Keeper::Sleep, *site),
-        Payload::Timer(timer) => (Keeper::Timer, timer.header.site()),
+        Payload::Timer(timer) => (Keeper::Timer, timer.header.site),
     };
     let origin = Origin::new(kind, Some(site)).due(due);
     executor

@@ -34,6 +34,7 @@ const LARGE: usize = 1 << 16;
 
 /// `P` is what an entry carries. Its default value, which must own nothing, stands in the slots
 /// that carry nothing.
+#[derive(Default)]
 pub(crate) struct TimerHeap<P> {
     pub(in crate::event_loop::phases) heap: Vec<Entry>,
     /// The entries of the current pass, in order. One that was removed from its slot stays here.
@@ -93,17 +94,6 @@ impl Entry {
 }
 
 impl<P: Default> TimerHeap<P> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            heap: Vec::new(),
-            ready: Vec::new(),
-            taken: 0,
-            slots: Vec::new(),
-            free: 0,
-            next_sequence: 0,
-        }
-    }
-
     /// Adds an entry with a mark, behind the entries of equal deadline.
     #[inline(always)]
     pub(crate) fn insert(&mut self, deadline: u64, payload: P, mark: bool) -> TimerKey {

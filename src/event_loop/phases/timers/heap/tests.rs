@@ -41,7 +41,7 @@ fn check_order(heap: &TimerHeap<u64>) {
 
 #[test]
 fn equal_deadlines_keep_their_order() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     for payload in 0..100 {
         heap.insert(7, payload, true);
     }
@@ -54,9 +54,11 @@ fn equal_deadlines_keep_their_order() {
 fn agrees_with_a_sorted_list_under_random_use() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     for round in 0..200 {
-        let mut heap = TimerHeap::new();
-        // The numbers run out on the way.
-        heap.next_sequence = u32::MAX - 2 * round;
+        let mut heap = TimerHeap {
+            // The numbers run out on the way.
+            next_sequence: u32::MAX - 2 * round,
+            ..TimerHeap::default()
+        };
         // Pairs of deadline and payload. Payloads ascend in the order of insertion.
         let mut model: Vec<(u64, u64)> = Vec::new();
         let mut keys = Vec::new();
@@ -92,8 +94,10 @@ fn agrees_with_a_sorted_list_under_random_use() {
 
 #[test]
 fn numbers_that_run_out_are_given_anew_without_a_change_of_order() {
-    let mut heap = TimerHeap::new();
-    heap.next_sequence = u32::MAX - 4;
+    let mut heap = TimerHeap {
+        next_sequence: u32::MAX - 4,
+        ..TimerHeap::default()
+    };
     for payload in 0..4 {
         heap.insert(5, payload, true);
     }
@@ -109,7 +113,7 @@ fn numbers_that_run_out_are_given_anew_without_a_change_of_order() {
 
 #[test]
 fn what_is_removed_from_the_ready_list_is_not_popped() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     let first = heap.insert(1, 1, true);
     let second = heap.insert(1, 2, true);
     heap.collect_due(1, |_, _, _| ());
@@ -124,7 +128,7 @@ fn what_is_removed_from_the_ready_list_is_not_popped() {
 
 #[test]
 fn the_slot_of_a_fired_entry_is_not_used_until_it_is_removed() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     let fired = heap.insert(1, 1, true);
     assert_eq!(drain_due(&mut heap, 1), [1]);
     let other = heap.insert(1, 2, true);
@@ -137,7 +141,7 @@ fn the_slot_of_a_fired_entry_is_not_used_until_it_is_removed() {
 
 #[test]
 fn what_is_put_back_keeps_its_place() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     for payload in 0..4 {
         heap.insert(5, payload, true);
     }
@@ -153,7 +157,7 @@ fn what_is_put_back_keeps_its_place() {
 /// A ready entry is no longer counted by its owner.
 #[test]
 fn a_mark_is_seen_to_change_in_the_heap_only() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     let (due, later) = (heap.insert(1, 1, true), heap.insert(2, 2, true));
     let mut marks = Vec::new();
     heap.collect_due(1, |_, &payload, mark| marks.push((payload, mark)));
@@ -169,7 +173,7 @@ fn a_mark_is_seen_to_change_in_the_heap_only() {
 
 #[test]
 fn what_is_drained_leaves_valid_keys() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     let keys = [1, 1, 1, 9].map(|deadline| heap.insert(deadline, deadline, true));
     heap.collect_due(1, |_, _, _| ());
     assert_eq!(pop(&mut heap), Some(1));
@@ -185,7 +189,7 @@ fn what_is_drained_leaves_valid_keys() {
 
 #[test]
 fn a_burst_does_not_keep_the_memory_of_the_ready_list() {
-    let mut heap = TimerHeap::new();
+    let mut heap = TimerHeap::default();
     for payload in 0..LARGE as u64 + 1 {
         heap.insert(1, payload, true);
     }

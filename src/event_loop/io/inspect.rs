@@ -39,13 +39,6 @@ impl PollState {
 }
 
 impl SourceState {
-    /// Notes that the source is in memory: no poller knows it.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn belongs_to_memory(self: &Rc<Self>) {
-        let owner = Rc::downgrade(self);
-        self.header.belongs_to(owner);
-    }
-
     /// Returns the descriptor, while it is registered.
     pub(crate) fn descriptor(&self) -> Option<RawSource> {
         self.registered.get()
@@ -112,10 +105,10 @@ mod shuffled {
         /// Returns the line that created the source or poll handle of an event.
         pub(crate) fn site_of(&self, key: usize) -> Option<Site> {
             if let Some(poll) = self.io.poll_handles.get(key) {
-                return Some(poll.header.site());
+                return Some(poll.header.site);
             }
             let sources = self.io.sources.slots.hold();
-            source_of(&sources, key).map(|source| source.header.site())
+            source_of(&sources, key).map(|source| source.header.site)
         }
 
         /// Returns whether a task waits for a descriptor of the kernel.

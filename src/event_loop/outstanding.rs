@@ -12,7 +12,7 @@ use crate::sorted::SortedMap;
 use crate::task_info::Id;
 
 #[derive(Default)]
-pub(crate) struct Load {
+pub(crate) struct Outstanding {
     /// The roots that have not ended, by number.
     roots: RefCell<SortedMap<u64, AbortHandle>>,
     next_root: Cell<u64>,
@@ -25,7 +25,7 @@ pub(crate) struct Root {
     number: u64,
 }
 
-impl Load {
+impl Outstanding {
     /// Returns a number for a root, and the guard that its future owns.
     pub(crate) fn new_root(&self) -> (u64, Root) {
         let number = self.next_root.get();
@@ -76,9 +76,9 @@ impl Load {
 impl Drop for Root {
     fn drop(&mut self) {
         let ended = current::with(|core| {
-            let load = &core?.load;
-            let ended = load.roots.borrow_mut().remove(self.number);
-            load.notify();
+            let outstanding = &core?.outstanding;
+            let ended = outstanding.roots.borrow_mut().remove(self.number);
+            outstanding.notify();
             ended
         });
         drop(ended);
