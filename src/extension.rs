@@ -2,10 +2,10 @@
 //!
 //! It is hidden and promises nothing to others: the two crates are released together.
 
-mod reach;
+mod event_loop;
 mod timer;
 
-pub use self::reach::{Loop, WeakLoop};
+pub use self::event_loop::{Loop, WeakLoop};
 pub use self::timer::SharedTimer;
 #[cfg(any(feature = "fs", feature = "net"))]
 pub use crate::error::os::About;

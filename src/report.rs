@@ -37,7 +37,7 @@ const WAITS: usize = 8;
 /// with the circle. Handles and tasks are listed oldest first, sleeps by their deadlines. If more
 /// than three items have one source line and one state, they share one line with a count.
 ///
-/// # What it does not know
+/// # Limits
 ///
 /// - Immediates and futures that wait for a phase are only counted: they complete within a turn.
 /// - A job of the thread pool is listed with the line of its `spawn_blocking`. A job of the file
@@ -163,7 +163,7 @@ fn add_counted(core: &Core, lines: &mut Lines) {
         for _ in 0..hook.task_count() {
             lines.add(format!("task of {name}"));
         }
-        if core.executor.main_info().is_some() || core.executor.task_count() > 0 {
+        if core.executor.main_info().is_some() || core.executor.tasks.len() > 0 {
             lines.add(format!(
                 "pending tasks, which may wait for something of {name}"
             ));

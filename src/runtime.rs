@@ -13,4 +13,3 @@ pub(crate) mod handle;
 pub(crate) mod loop_handle;
 pub(crate) mod phase_call;
 pub(crate) mod remote;
-mod reports;

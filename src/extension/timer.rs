@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::reach::Loop;
+use super::event_loop::Loop;
 use crate::event_loop::ledger::handles::Header;
 use crate::event_loop::phases::timers::TimerState;
 use crate::frame::without_context;
@@ -26,7 +26,7 @@ impl SharedTimer {
     pub fn new(site: Site, fire: impl FnMut() + 'static) -> Self {
         let header = Header::new(Keeper::Timer, site, u64::MAX);
         let state = TimerState::new(Rc::new(header));
-        state.drains.set(true);
+        state.drains_itself.set(true);
         let replaced = without_context(|| state.callback.set(Box::new(fire)));
         debug_assert!(replaced.is_none(), "a new timer has no callback");
         Self(state)

@@ -67,11 +67,7 @@ fn report_on(core: &Core, how: ReportOn) -> io::Result<()> {
     let listener = Listener::new(Rc::new(header));
     let signal = how.signal;
     let none = listener.callback.set(Box::new(move || {
-        current::with(|core| {
-            if let Some(core) = core {
-                answer(core, &how);
-            }
-        });
+        current::if_any(|core| answer(core, &how));
     }));
     debug_assert!(none.is_none(), "the listener is new");
     core.start_signal(&listener, signal, false)?;

@@ -410,7 +410,7 @@ impl Waiting {
         has_request: bool,
         due: Option<Due>,
     ) -> Self {
-        let (active, referenced) = (header.active.get(), header.referenced.get());
+        let (active, referenced) = (header.is_active(), header.referenced.get());
         let is_closing = header.stage.get() != Stage::Open;
         let waiters: Vec<_> = directions
             .iter()
@@ -445,7 +445,7 @@ impl Waiting {
                 .flat_map(|(_, who)| who)
                 .chain(header.wakers())
                 .collect(),
-            ..Self::new(header.kind, Some(header.site()))
+            ..Self::new(header.kind, Some(header.site))
         }
     }
 

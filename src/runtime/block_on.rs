@@ -83,9 +83,9 @@ impl EventLoop {
     ///
     /// # Errors
     ///
-    /// If the loop ran dry while `main` was pending ([`is_ran_dry`](Error::is_ran_dry)), or was
-    /// stopped before `main` completed ([`is_stopped`](Error::is_stopped)). The text names the
-    /// tasks that were still pending.
+    /// If nothing was left that could wake `main` ([`is_deadlock`](Error::is_deadlock)), or the
+    /// loop was stopped before `main` completed ([`is_stopped`](Error::is_stopped)). The text names
+    /// the tasks that were still pending.
     ///
     /// # Panics
     ///
@@ -124,7 +124,7 @@ impl EventLoop {
             if core.was_stopped.get() {
                 Error::stopped(pending)
             } else {
-                Error::ran_dry(pending)
+                Error::deadlock(pending)
             }
         })
     }
@@ -239,7 +239,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 ///     assert!(late.get());
 ///
 ///     let stuck = phaseloop::run(std::future::pending::<()>());
-///     assert!(stuck.unwrap_err().is_ran_dry());
+///     assert!(stuck.unwrap_err().is_deadlock());
 ///     Ok(())
 /// }
 /// ```

@@ -12,11 +12,11 @@ use crate::event_loop::wait::MadeWait;
 use crate::event_loop::wait::MakeWait;
 use crate::executor::shared::UnhandledPanic;
 use crate::pool::Pool;
-use crate::probe::Sinks;
+use crate::probe::Attachments;
 #[cfg(feature = "signal")]
 use crate::report::on_signal::ReportOn;
 #[cfg(any(test, feature = "test-util"))]
-use crate::wait::paused::PausedClock;
+use crate::ways_to_wait::paused::PausedClock;
 #[cfg(feature = "test-util")]
 use crate::wire::Settings;
 
@@ -67,7 +67,7 @@ impl Builder {
                 unhandled_panic: UnhandledPanic::default(),
                 lane_budget: u64::MAX,
                 pool: None,
-                sinks: Sinks::default(),
+                attachments: Attachments::default(),
                 is_paused: false,
                 clock_start: None,
                 index: None,
@@ -156,7 +156,7 @@ impl Builder {
     /// phases, callbacks and activities reach them in reverse order.
     pub fn observer(mut self, observer: impl crate::probe::Observer + 'static) -> Self {
         self.options
-            .sinks
+            .attachments
             .observers
             .push(std::rc::Rc::new(observer));
         self
@@ -181,7 +181,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "probe")]
     pub fn record(mut self, recorder: crate::probe::Recorder) -> Self {
-        self.options.sinks.built_in.recorder = Some(recorder);
+        self.options.attachments.built_in.recorder = Some(recorder);
         self
     }
 
@@ -214,7 +214,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "tracing")]
     pub fn tracing(mut self) -> Self {
-        self.options.sinks.built_in.is_traced = true;
+        self.options.attachments.built_in.is_traced = true;
         self
     }
 
@@ -236,7 +236,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "probe")]
     pub fn watchdog(mut self, watchdog: crate::probe::Watchdog) -> Self {
-        self.options.sinks.built_in.watchdog = Some(watchdog);
+        self.options.attachments.built_in.watchdog = Some(watchdog);
         self
     }
 
@@ -273,7 +273,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "probe")]
     pub fn ignore_environment(mut self) -> Self {
-        self.options.sinks.built_in.ignores_environment = true;
+        self.options.attachments.built_in.ignores_environment = true;
         self
     }
 
@@ -281,7 +281,7 @@ impl Builder {
     #[cfg(feature = "cluster")]
     pub(crate) fn one_of(mut self, index: usize, trace: &crate::probe::JointTrace) -> Self {
         self.options.index = u32::try_from(index).ok();
-        self.options.sinks.join(index, trace);
+        self.options.attachments.join(index, trace);
         self
     }
 
@@ -306,19 +306,19 @@ impl Builder {
     pub fn build(mut self) -> io::Result<EventLoop> {
         #[cfg(feature = "probe")]
         self.options
-            .sinks
+            .attachments
             .built_in
             .give_report(crate::report::report_of_current);
         #[cfg(feature = "signal")]
         let report_on = self.report_on;
         #[cfg(feature = "signal")]
-        let by_environment = || self.options.sinks.report_on();
+        let by_environment = || self.options.attachments.report_on();
         #[cfg(feature = "signal")]
         let report_on = report_on.or_else(|| by_environment().map(ReportOn::by_environment));
         let core = Core::new(self.options)?;
         core.flush_at_exit();
         #[cfg(feature = "test-util")]
-        core.set_paused_wait(Box::new(PausedClock::new(self.simulation.patience)));
+        core.set_paused_wait(Box::new(PausedClock::new(self.simulation.outside_timeout)));
         #[cfg(all(test, not(feature = "test-util")))]
         core.set_paused_wait(Box::new(PausedClock::new(None)));
         #[cfg(feature = "test-util")]
@@ -341,11 +341,11 @@ impl Builder {
 pub(crate) struct Simulation {
     pub(crate) shuffle: Option<(Box<dyn Chooser>, Limits)>,
     /// What the loop shares with others of its thread, and its index.
-    pub(crate) group: Option<(crate::wait::shuffled::group::Group, u32)>,
+    pub(crate) group: Option<(crate::ways_to_wait::shuffled::group::Group, u32)>,
     pub(crate) network: Option<Settings>,
     pub(crate) auto_advance: bool,
     /// How long the paused clock waits for peers outside, in nanoseconds.
-    pub(crate) patience: Option<u64>,
+    pub(crate) outside_timeout: Option<u64>,
     /// Makes the way to wait of the loop; `None` if the test has chosen nothing.
     pub(crate) make_wait: Option<fn(Self, &std::rc::Rc<Core>) -> MadeWait>,
 }
@@ -358,7 +358,7 @@ impl Default for Simulation {
             group: None,
             network: None,
             auto_advance: true,
-            patience: None,
+            outside_timeout: None,
             make_wait: None,
         }
     }

@@ -112,7 +112,7 @@ impl EventLoop {
     pub fn close(self) -> Result<(), Busy> {
         let core = &self.core;
         let is_free =
-            core.ledger.handle_count() == 0 && core.executor.task_count() == 0 && !core.is_alive();
+            core.ledger.handle_count() == 0 && core.executor.tasks.len() == 0 && !core.is_alive();
         if is_free {
             Ok(())
         } else {
@@ -125,7 +125,7 @@ impl fmt::Debug for EventLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventLoop")
             .field("alive", &self.core.is_alive())
-            .field("tasks", &self.core.executor.task_count())
+            .field("tasks", &self.core.executor.tasks.len())
             .field("handles", &self.core.ledger.handle_count())
             .finish_non_exhaustive()
     }

@@ -68,7 +68,7 @@ impl HandleInfo {
             kind: header.kind,
             name: header.label(core).to_string(),
             created_at: header.site,
-            active: header.active.get(),
+            active: header.is_active(),
             referenced: header.referenced.get(),
             closing: header.stage.get() != Stage::Open,
         }
@@ -246,7 +246,7 @@ pub(crate) mod sealed {
 pub trait Handle: sealed::Sealed {
     /// Returns whether the handle is started.
     fn is_active(&self) -> bool {
-        self.handle_core().header.active.get()
+        self.handle_core().header.is_active()
     }
 
     /// Returns whether the handle is referenced: it keeps the loop alive while it is active.
@@ -274,7 +274,7 @@ pub trait Handle: sealed::Sealed {
 
     /// Returns the line that created the handle.
     fn created_at(&self) -> &'static Location<'static> {
-        self.handle_core().header.site()
+        self.handle_core().header.site
     }
 
     /// Returns the loop that the handle belongs to.

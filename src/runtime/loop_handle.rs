@@ -2,6 +2,7 @@
 // Marks: `cold`: it panics.
 
 mod observed;
+mod report;
 
 use std::future::Future;
 use std::panic::Location;

@@ -30,12 +30,19 @@ const IMMEDIATE: &str = "Immediate";
 ///     Ok(())
 /// }
 /// ```
-#[derive(Debug)]
 pub struct PhaseCall {
     handle: LoopHandle,
     phase: Phase,
     /// `None` if the loop was dropped.
     key: Option<QueueKey>,
+}
+
+impl std::fmt::Debug for PhaseCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PhaseCall")
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A closure queued for the check phase.

@@ -108,7 +108,7 @@ impl Remote {
             }
             let core = LoopHandle::current().core().clone();
             #[cfg(feature = "cluster")]
-            let (number, root) = core.load.new_root();
+            let (number, root) = core.outstanding.new_root();
             let task = core.executor.spawn(
                 async move {
                     #[cfg(feature = "cluster")]
@@ -121,7 +121,7 @@ impl Remote {
                 None,
             );
             #[cfg(feature = "cluster")]
-            core.load.begin_root(number, task.abort_handle());
+            core.outstanding.begin_root(number, task.abort_handle());
             lock(&state).task = Some(task.abort_handle());
             task.detach();
         })?;

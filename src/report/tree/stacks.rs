@@ -18,7 +18,8 @@ impl TaskTree {
     /// crate may complete, as it may in any poll. Tasks that were woken are not polled, and of
     /// those inside a `FuturesUnordered` or a thread nothing is known but who polls them.
     ///
-    /// The first call in a process reads the debug information, which may take seconds. The caller
+    /// Feature `stacks`, on Linux with glibc. The first call in a process reads the debug
+    /// information, which may take seconds. The caller
     /// must not hold a borrow that a task needs.
     ///
     /// # Examples

@@ -1,6 +1,6 @@
 //! The answers to "why does it hang".
 
-use super::loop_handle::LoopHandle;
+use super::LoopHandle;
 use crate::report::tree::TaskTree;
 use crate::report::{Report, report};
 
