@@ -40,7 +40,7 @@ mod when_ready;
 
 pub use futures::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite,
-    AsyncWriteExt, BufReader, BufWriter, Cursor,
+    AsyncWriteExt, BufReader, BufWriter, Cursor, Lines,
 };
 
 pub use copy::{copy, copy_both_ways};

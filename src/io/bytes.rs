@@ -4,7 +4,7 @@
 // and below them: an echo of 64 bytes costs 332 instructions with the marks and 386 without.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use super::source::Source;
 use crate::event_loop::io::sources::Direction;
@@ -170,33 +170,20 @@ impl<T: AsSource> Source<T> {
         asked: usize,
         mut operation: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        if !self.may_try(direction) {
-            return self.wait_in_slot(direction, cx).map(Err);
-        }
-        match self.call(&mut operation) {
-            Ok(count) => {
-                self.note_count(direction, asked, count);
-                Poll::Ready(Ok(count))
+        loop {
+            if !self.may_try(direction) {
+                return self.wait_in_slot(direction, cx).map(Err);
             }
-            Err(error) => self.poll_transfer_after(error, direction, cx, asked, &mut operation),
+            match self.call(&mut operation) {
+                Ok(count) => {
+                    self.note_count(direction, asked, count);
+                    return Poll::Ready(Ok(count));
+                }
+                Err(error) => self
+                    .end_attempt(direction, error)
+                    .inspect_err(|_| self.count_waits())?,
+            }
         }
-    }
-
-    /// Handles the error of a first attempt. It is a function of its own so that the path of a
-    /// successful transfer stays small enough to be inlined.
-    #[cold]
-    fn poll_transfer_after(
-        &self,
-        error: io::Error,
-        direction: Direction,
-        cx: &mut Context<'_>,
-        asked: usize,
-        operation: &mut impl FnMut(&T) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        let poll_ready = || self.poll_ready(direction, cx);
-        let result = ready!(self.poll_after(error, direction, operation, poll_ready));
-        self.note_transfer(direction, asked, &result);
-        Poll::Ready(result)
     }
 
     /// Attempts a read or write of up to `asked` bytes.

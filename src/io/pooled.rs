@@ -110,8 +110,7 @@ impl Unwatched {
             descriptor: Arc::downgrade(descriptor),
             role,
         });
-        let owner = Rc::downgrade(&name);
-        core.header.belongs_to(owner);
+        core.header.belongs_to(&name);
         Self {
             core,
             _name: Bound::new(name),
@@ -296,7 +295,7 @@ impl Pooled {
         if core.header.stage.get() != Stage::Open {
             return Err(cancelled());
         }
-        let purpose = Purpose::new(Class::Fs, operation).at(core.header.site());
+        let purpose = Purpose::new(Class::Fs, operation).at(core.header.site);
         Work::submit(&core.handle, purpose, job)
     }
 

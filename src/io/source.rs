@@ -49,7 +49,7 @@ use crate::sys::poller::{AsSource, Interest, REPORTS_HANG_UP, REPORTS_PRIORITY, 
 ///
 /// One poll of a task does at most 128 operations on sources, streams, sockets and channels
 /// together. After that, a source counts as not ready until the next poll phase, so that a fast
-/// peer cannot starve timers, other connections and hooks. Futures that a callback polls by hand
+/// peer cannot starve timers, other connections and hooks. Futures that a callback polls itself
 /// have no such limit.
 ///
 /// # Examples
@@ -90,11 +90,11 @@ pub(crate) struct Moving {
 
 #[cfg(feature = "net")]
 impl Moving {
-    /// Describes a connection that was accepted and never registered.
-    pub(crate) fn accepted(is_tcp: bool, site: Site) -> Self {
+    /// Describes a socket that was never registered.
+    pub(crate) fn unregistered(role: Role, is_tcp: bool, site: Site) -> Self {
         Self {
             site,
-            role: Role::Accepted,
+            role,
             is_referenced: true,
             short_is_drained: is_tcp,
         }
@@ -178,7 +178,8 @@ impl<T: AsSource> Source<T> {
         let loop_core = handle.core();
         let is_paused = loop_core.executor.clock.is_paused();
         let state = loop_core.io.add_source(core.header.clone(), is_paused);
-        state.belongs_to_memory();
+        // No poller knows a source in memory.
+        state.header.belongs_to(&state);
         Ok(Self {
             core,
             registration: Some(Registration::in_memory(

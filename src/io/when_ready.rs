@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 use super::source::Source;
 use crate::event_loop::io::sources::Direction;
@@ -51,15 +51,19 @@ impl<'a, T: AsSource> Readiness<'a, T> {
 
     /// A function of its own, to keep the path of a ready source short.
     #[inline(never)]
-    fn wait(&mut self, waker: &Waker) -> Poll<io::Result<()>> {
+    fn wait(&mut self, waker: &Waker) -> Poll<io::Error> {
         let waiters = self.source.state.waiters(self.direction);
         self.waiting = Some(waiters.wait(self.waiting, waker));
-        Poll::Ready(Err(ready!(self.source.begin_wait(self.direction))))
+        self.source.begin_wait(self.direction)
     }
 
     #[inline]
     fn stop_waiting(&mut self) {
-        if let Some(key) = self.waiting.take() {
+        let Some(key) = self.waiting.take() else {
+            return;
+        };
+        // An event that has ended the wait updates liveness itself, after its callback.
+        if self.source.state.is_awaited(self.direction) {
             self.end_wait(key);
         }
     }
@@ -68,8 +72,9 @@ impl<'a, T: AsSource> Readiness<'a, T> {
     #[inline(never)]
     fn end_wait(&self, key: WaitKey) {
         let state = &self.source.state;
-        state.waiters(self.direction).stop_waiting(key);
-        state.count_end_of_wait(self.source.loop_core());
+        if state.waiters(self.direction).stop_waiting(key) {
+            state.count_waits(self.source.loop_core());
+        }
     }
 }
 
@@ -85,7 +90,7 @@ impl<T: AsSource> Future for Readiness<'_, T> {
             }
             return Poll::Ready(Ok(()));
         }
-        self.wait(cx.waker())
+        self.wait(cx.waker()).map(Err)
     }
 }
 
@@ -128,13 +133,15 @@ where
             operation,
         } = self.get_mut();
         let (source, direction) = (readiness.source, readiness.direction);
-        if !source.may_try(direction) {
-            ready!(readiness.wait(cx.waker()))?;
+        loop {
+            if !source.may_try(direction) {
+                return readiness.wait(cx.waker()).map(Err);
+            }
+            match source.call(operation) {
+                Err(error) => source.end_attempt(direction, error)?,
+                done => return Poll::Ready(done),
+            }
         }
-        source.poll_attempts(direction, operation, || match source.may_try(direction) {
-            true => Poll::Ready(Ok(())),
-            false => readiness.wait(cx.waker()),
-        })
     }
 }
 

@@ -2,7 +2,7 @@
 // Marks: see the head of `io/bytes.rs`.
 
 use std::io;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use super::Source;
 use crate::error::kinds::with_kind;
@@ -22,55 +22,37 @@ impl<T: AsSource> Source<T> {
         cx: &mut Context<'_>,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        if !self.may_try(direction) {
-            return self.wait_in_slot(direction, cx).map(Err);
-        }
-        self.poll_attempts(direction, &mut operation, move || {
-            self.poll_ready(direction, cx)
-        })
-    }
-
-    /// Attempts `operation` on a source that is ready. After an attempt that would block, it waits
-    /// until `poll_ready` is ready, and attempts again.
-    #[inline(always)]
-    pub(in crate::io) fn poll_attempts<R>(
-        &self,
-        direction: Direction,
-        operation: &mut impl FnMut(&T) -> io::Result<R>,
-        poll_ready: impl FnMut() -> Poll<io::Result<()>>,
-    ) -> Poll<io::Result<R>> {
-        match self.call(operation) {
-            Ok(value) => Poll::Ready(Ok(value)),
-            Err(error) => self.poll_after(error, direction, operation, poll_ready),
-        }
-    }
-
-    /// Handles the error of an attempt: waits if it would block, and attempts again. It is a
-    /// function of its own so that the path of a successful operation stays small enough to be
-    /// inlined.
-    #[cold]
-    pub(in crate::io) fn poll_after<R>(
-        &self,
-        mut error: io::Error,
-        direction: Direction,
-        operation: &mut impl FnMut(&T) -> io::Result<R>,
-        mut poll_ready: impl FnMut() -> Poll<io::Result<()>>,
-    ) -> Poll<io::Result<R>> {
         loop {
-            match error.kind() {
-                io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => {
-                    budget::give_back();
-                    self.state.clear_ready(direction);
-                    ready!(poll_ready())?;
-                }
-                _ => return Poll::Ready(Err(with_kind(error))),
+            if !self.may_try(direction) {
+                return self.wait_in_slot(direction, cx).map(Err);
             }
-            match self.call(operation) {
-                Ok(value) => return Poll::Ready(Ok(value)),
-                Err(next) => error = next,
+            match self.call(&mut operation) {
+                Err(error) => self.end_attempt(direction, error)?,
+                done => return Poll::Ready(done),
             }
         }
+    }
+
+    /// Ends an attempt of a poll that has failed. It returns if the operation is to be attempted
+    /// again, at once or when the source is ready again.
+    ///
+    /// # Errors
+    ///
+    /// The error of the attempt.
+    // A function of its own: it is the same for all operations, and seldom called.
+    #[cold]
+    pub(in crate::io) fn end_attempt(
+        &self,
+        direction: Direction,
+        error: io::Error,
+    ) -> io::Result<()> {
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => self.state.clear_ready(direction),
+            _ => return Err(with_kind(error)),
+        }
+        budget::give_back();
+        Ok(())
     }
 
     /// Attempts `operation` once, whether or not the source is known to be ready.
