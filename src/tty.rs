@@ -100,7 +100,7 @@ impl Tty {
     /// # Examples
     ///
     /// ```no_run
-    /// use phaseloop::tty::{Mode, Tty};
+    /// use phaseloop::tty::Tty;
     ///
     /// #[phaseloop::main]
     /// async fn main() -> std::io::Result<()> {
@@ -210,7 +210,7 @@ impl Tty {
     /// # Examples
     ///
     /// ```no_run
-    /// use phaseloop::tty::{Mode, Tty};
+    /// use phaseloop::tty::Tty;
     ///
     /// #[phaseloop::main]
     /// async fn main() -> std::io::Result<()> {
@@ -234,7 +234,7 @@ impl Tty {
     /// # Examples
     ///
     /// ```no_run
-    /// use phaseloop::tty::{Mode, Tty};
+    /// use phaseloop::tty::Tty;
     ///
     /// #[phaseloop::main]
     /// async fn main() -> std::io::Result<()> {
@@ -245,7 +245,7 @@ impl Tty {
     /// }
     /// ```
     pub fn size(&self) -> io::Result<Size> {
-        size_of(self.as_fd())
+        Size::of(self)
     }
 
     /// Returns a stream of the sizes that the window takes from now on.
@@ -279,7 +279,7 @@ impl Tty {
         // The listener starts before the size is read, so that a change in between is not missed.
         let signals = Signals::new([SignalKind::WINCH])?;
         let terminal = self.as_fd().try_clone_to_owned()?;
-        let last = size_of(terminal.as_fd())?;
+        let last = Size::of(&terminal)?;
         Ok(Resizes {
             signals,
             terminal,
@@ -293,7 +293,7 @@ impl Tty {
     /// # Examples
     ///
     /// ```no_run
-    /// use phaseloop::tty::{Mode, Tty};
+    /// use phaseloop::tty::Tty;
     ///
     /// #[phaseloop::main]
     /// async fn main() -> std::io::Result<()> {
@@ -382,9 +382,27 @@ pub struct Size {
     pub rows: u16,
 }
 
-fn size_of(terminal: BorrowedFd<'_>) -> io::Result<Size> {
-    let (columns, rows) = terminal::size(terminal)?;
-    Ok(Size { columns, rows })
+impl Size {
+    /// Returns the size of the window of a terminal, without opening it as a [`Tty`].
+    ///
+    /// # Errors
+    ///
+    /// Any OS error of `ioctl(TIOCGWINSZ)`, such as `ENOTTY`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop::tty::Size;
+    ///
+    /// fn main() {
+    ///     let columns = Size::of(std::io::stdout()).map_or(80, |size| size.columns);
+    ///     println!("{columns} columns");
+    /// }
+    /// ```
+    pub fn of(terminal: impl AsFd) -> io::Result<Self> {
+        let (columns, rows) = terminal::size(terminal.as_fd())?;
+        Ok(Self { columns, rows })
+    }
 }
 
 /// A stream of window sizes, returned by [`Tty::resizes`].
@@ -472,7 +490,7 @@ impl Resizes {
             if ready!(self.signals.poll_recv(cx)).is_none() {
                 return Poll::Ready(None);
             }
-            match size_of(self.terminal.as_fd()) {
+            match Size::of(&self.terminal) {
                 Ok(size) if size == self.last => {}
                 Ok(size) => {
                     self.last = size;

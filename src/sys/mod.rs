@@ -9,6 +9,7 @@
 //! | `affinity` | on which processors a thread runs |
 //! | `at_exit` | what is called when the process exits |
 //! | [`clock`] | the monotonic clock |
+//! | `control` | control messages: what the kernel passes beside the bytes of a message |
 //! | `datagrams` | many datagrams with one system call |
 //! | `descriptor` | pipes, and the flags of open descriptors |
 //! | [`describe`] | the names of descriptors: `TcpListener 127.0.0.1:7000` |
@@ -40,6 +41,8 @@
 pub(crate) mod affinity;
 pub(crate) mod at_exit;
 pub(crate) mod clock;
+#[cfg(all(unix, feature = "net"))]
+mod control;
 #[cfg(feature = "net")]
 pub(crate) mod datagrams;
 pub(crate) mod describe;

@@ -5,13 +5,12 @@
 //! valid as long as it is in the table.
 #![allow(
     unsafe_code,
-    reason = "a table that is read from signal handlers; a call at the exit of the process; masking a signal"
+    reason = "a table that is read from signal handlers; a call at the exit of the process"
 )]
 
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +20,7 @@ use rustix::termios::{
 };
 
 use super::at_exit;
+use super::signal::mask;
 use super::stdio::is_controlling_side;
 use crate::kinds::Mode;
 
@@ -69,18 +69,11 @@ impl Entry {
     /// Restores the settings. SIGTTOU is blocked meanwhile: it would stop a background process, and
     /// at exit no shell might be left to continue it.
     fn restore(&self) -> io::Result<()> {
-        let (mut stop, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: the sets are filled before they are read, the first by `sigemptyset`, the second
-        // by the first call of `pthread_sigmask`. None of these calls fails with these arguments,
-        // and all may be made in a signal handler.
-        unsafe {
-            libc::sigemptyset(stop.as_mut_ptr());
-            libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);
-            libc::pthread_sigmask(libc::SIG_BLOCK, stop.as_ptr(), before.as_mut_ptr());
-            let result = set(&self.terminal, &self.normal);
-            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-            result
-        }
+        let before = mask::change(libc::SIG_BLOCK, &mask::of(&[libc::SIGTTOU]))?;
+        let result = set(&self.terminal, &self.normal);
+        // The call does not fail with these arguments, and neither does the first.
+        let _ = mask::change(libc::SIG_SETMASK, &before);
+        result
     }
 }
 

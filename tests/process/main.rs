@@ -18,6 +18,8 @@ mod util {
     pub(crate) mod screen;
     #[cfg(target_os = "linux")]
     pub(crate) mod strace;
+    #[cfg(all(target_os = "linux", feature = "tty"))]
+    pub(crate) mod terminal;
     pub(crate) mod trace;
     pub(crate) mod wakers;
 }

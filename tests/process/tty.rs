@@ -2,10 +2,11 @@
 //! size.
 #![cfg(all(target_os = "linux", feature = "tty"))]
 
-use crate::util::child::{in_child, path_of};
+use crate::util::child::in_child;
 use crate::util::pty::open_pty;
 use crate::util::screen::read_until;
 use crate::util::strace::{can_trace, log_of};
+use crate::util::terminal::start_in;
 use crate::util::trace::{finish, paused, turn};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -28,21 +29,7 @@ use tokio_test::assert_pending;
 /// Starts the test named `test` once more in a process whose terminal this is, where it runs `body`
 /// and does not return.
 fn child(test: &str, terminal: OwnedFd, body: impl FnOnce()) -> Child {
-    const MARK: &str = "PHASELOOP_TTY_CHILD";
-    if std::env::var_os(MARK).is_some() {
-        body();
-        std::process::exit(0);
-    }
-    let child = Command::new("setsid")
-        .args(["--ctty", "--wait"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", &path_of(test), "--nocapture", "-q"])
-        .env(MARK, "1")
-        .stdin(terminal)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    child.expect("util-linux is installed")
+    start_in(test, terminal, Stdio::null(), body)
 }
 
 fn check(child: Child) {

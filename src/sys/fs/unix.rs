@@ -358,23 +358,23 @@ fn file_system_kind(_: &Path) -> io::Result<u64> {
 #[inline]
 pub(crate) fn copy_range(from: &File, offset: u64, to: &File, length: u64) -> io::Result<u64> {
     let mut done = 0;
-    let mut is_by_hand = false;
+    let mut reads_and_writes = false;
     while done < length {
         let (offset, rest) = (offset + done, length - done);
-        let copied = if is_by_hand {
+        let copied = if reads_and_writes {
             copy_by_hand(from, offset, to, rest)
         } else {
             copy_in_kernel(from, offset, to, rest)
         };
         match copied {
-            Ok(0) if is_by_hand => break,
+            Ok(0) if reads_and_writes => break,
             Ok(count) if count > 0 => done += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if is_by_hand && done == 0 => return Err(error),
-            Err(_) if is_by_hand => break,
-            // EOF, an error, or a file that the kernel cannot copy: copying by hand finds
+            Err(error) if reads_and_writes && done == 0 => return Err(error),
+            Err(_) if reads_and_writes => break,
+            // EOF, an error, or a file that the kernel cannot copy: reading and writing finds
             // out which.
-            _ => is_by_hand = true,
+            _ => reads_and_writes = true,
         }
     }
     Ok(done)

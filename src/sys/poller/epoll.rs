@@ -3,19 +3,19 @@
 
 use std::cell::OnceCell;
 use std::io;
-use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use polling::AsSource;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use rustix::io::{Errno, FdFlags, dup2, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
+use crate::sys::descriptor::dup_onto;
 #[cfg(feature = "test-util")]
 use crate::sys::poller::Event;
 use crate::sys::poller::Report;
@@ -213,13 +213,10 @@ fn add_edge(queue: impl AsFd, descriptor: &OwnedFd, key: usize) -> io::Result<()
 
 /// Makes the descriptor number of `old` refer to the object of `new` (`dup2`).
 fn replace(old: BorrowedFd<'_>, new: &OwnedFd) -> io::Result<()> {
-    // SAFETY: the value is never dropped, so the owner keeps the number. An object of the same kind
-    // replaces the closed one.
-    let mut owned = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(old.as_raw_fd()) });
     // Android has no `dup3` with a flag; no other thread exists here that could start a program
     // between the calls.
-    dup2(new, &mut owned)?;
-    Ok(fcntl_setfd(&*owned, FdFlags::CLOEXEC)?)
+    dup_onto(old.as_raw_fd(), new)?;
+    Ok(fcntl_setfd(old, FdFlags::CLOEXEC)?)
 }
 
 impl Kernel for Shared {

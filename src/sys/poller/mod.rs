@@ -14,8 +14,8 @@
 //!
 //! `selector.rs` states what each of the three offers. `sys/platform` chooses one: a new backend is
 //! one more implementor, and its name there. [`Poller`] is what the loop calls. It checks for all
-//! of them that the process was not forked from the one that has created the queue. `windows.rs`
-//! has the sources of Windows: sockets, and handles that become signalled.
+//! of them that the process was not forked from the one that has created the queue.
+//! `windows_sources.rs` has the sources of Windows: sockets, and handles that become signalled.
 #![allow(
     unsafe_code,
     reason = "polling leaves the life time of a registered source to its caller"
@@ -24,7 +24,7 @@
 mod registration;
 pub(super) mod selector;
 #[cfg(windows)]
-mod windows;
+mod windows_sources;
 
 use std::cell::Cell;
 use std::io;
@@ -57,13 +57,13 @@ pub(crate) use registration::RawSource;
 #[cfg(feature = "net")]
 pub(crate) use registration::impl_as_source;
 #[cfg(windows)]
-pub use windows::AsSource;
+pub use windows_sources::AsSource;
 #[cfg(windows)]
-pub(crate) use windows::RawSource;
+pub(crate) use windows_sources::RawSource;
 #[cfg(all(windows, any(test, feature = "test-util")))]
-pub(crate) use windows::has_late_event;
+pub(crate) use windows_sources::has_late_event;
 #[cfg(windows)]
-pub(in crate::sys) use windows::{Polled, Waitables};
+pub(in crate::sys) use windows_sources::{Polled, Waitables};
 
 /// The descriptor of a queue.
 #[cfg(unix)]

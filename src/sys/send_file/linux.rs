@@ -128,28 +128,19 @@ mod page_cache {
         let length = length as u64;
         let asked = Asked { offset, length };
         let mut counted = Counted::default();
-        // SAFETY: the kernel reads the range, and writes five counts.
-        let result = unsafe {
-            libc::syscall(
-                CACHESTAT,
-                file.as_raw_fd(),
-                &raw const asked,
-                &raw mut counted,
-                0,
-            )
+        // SAFETY: the kernel reads the range, and writes five counts. The second call is a query
+        // without pointers.
+        let (result, page) = unsafe {
+            let (asked, counted) = (&raw const asked, &raw mut counted);
+            let result = libc::syscall(CACHESTAT, file.as_raw_fd(), asked, counted, 0);
+            (result, libc::sysconf(libc::_SC_PAGESIZE))
         };
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        let page = page_size();
+        let page = u64::try_from(page).map_or(4096, |page| page.max(1));
         let pages = (offset + length).div_ceil(page) - offset / page;
         Ok(counted.0[0] == pages)
-    }
-
-    fn page_size() -> u64 {
-        // SAFETY: a query without pointers.
-        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        u64::try_from(size).map_or(4096, |size| size.max(1))
     }
 
     // musl has the one name for 64 bits.
