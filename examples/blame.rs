@@ -56,7 +56,7 @@ fn main() -> std::io::Result<()> {
     });
     print!("{}", recorder.blame());
     println!(
-        "utilization {:.0} %, delay: {:?} in half of all moments, {:?} in 99 %",
+        "utilization {:.0} %, event delay p50 {:.1?}, p99 {:.1?}",
         metrics.utilization() * 100.0,
         metrics.delay().quantile(0.5),
         metrics.delay().quantile(0.99),

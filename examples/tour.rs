@@ -2,7 +2,7 @@
 //! paused clock, and the report of a program that hangs.
 //!
 //! ```text
-//! cargo run --release --example tour
+//! cargo run --example tour
 //! ```
 
 use std::cell::Cell;

@@ -5,6 +5,7 @@
 //! ```
 
 use std::cell::Cell;
+use std::io::{self, IsTerminal};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,10 @@ const JOBS: u32 = 24;
 const NUMBERS_PER_JOB: u32 = 100_000;
 const PERIOD: Duration = Duration::from_millis(2);
 
-fn main() -> std::io::Result<()> {
+fn main() -> io::Result<()> {
     // A thread for each core but the loop's own. By default a loop uses the pool of the process.
     let cores = std::thread::available_parallelism()?.get();
-    let pool = PoolBuilder::new().threads(cores - 1).build();
+    let pool = PoolBuilder::new().threads((cores - 1).max(1)).build();
     let event_loop = Builder::new().pool(pool.clone()).build()?;
 
     event_loop.block_on(async {
@@ -29,8 +30,9 @@ fn main() -> std::io::Result<()> {
         let job = |job| spawn_blocking(move || primes(job * NUMBERS_PER_JOB));
         let jobs: Vec<_> = (0..JOBS).map(job).collect();
         let mut found = 0;
-        for job in jobs {
+        for (done, job) in jobs.into_iter().enumerate() {
             found += job.await.expect("counting does not panic");
+            show_progress(done + 1);
         }
         println!(
             "{found} primes below {} after {} ms",
@@ -65,6 +67,18 @@ impl Lateness {
             self.ticks.set(self.ticks.get() + 1);
             self.worst.set(self.worst.get().max(due.elapsed()));
         }
+    }
+}
+
+/// Shows how many jobs are done, if standard error is a terminal.
+fn show_progress(done: usize) {
+    if io::stderr().is_terminal() {
+        let end = if done == JOBS as usize {
+            "\r\x1b[K"
+        } else {
+            ""
+        };
+        eprint!("\r{} %{end}", 100 * done / JOBS as usize);
     }
 }
 

@@ -139,7 +139,7 @@ impl LoopHandle {
         T: Send + 'static,
     {
         if self.is_closed() {
-            return JoinHandle::never_started(self.core().executor.new_job_id());
+            return JoinHandle::never_started(self.core().executor.tasks.new_job_id());
         }
         let (core, site) = (self.core(), Location::caller());
         let purpose = Purpose {

@@ -25,7 +25,7 @@
 //! }
 //! ```
 //!
-//! # What follows
+//! # Propagation
 //!
 //! The values of all variables at one point of the program are a *frame*.
 //!
@@ -345,9 +345,15 @@ impl<F: Future> Future for Scope<F> {
 ///     assert_eq!(REQUEST.run(100, || add(1)), 8);
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Snapshot {
     frame: Frame,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").finish_non_exhaustive()
+    }
 }
 
 impl Snapshot {

@@ -59,7 +59,7 @@ enum Kind {
     LoopClosed,
     HandleClosed,
     NeverStarted,
-    RanDry,
+    Deadlock,
     Stopped,
 }
 
@@ -75,9 +75,9 @@ impl Error {
         }
     }
 
-    pub(crate) fn ran_dry(pending: Box<str>) -> Self {
+    pub(crate) fn deadlock(pending: Box<str>) -> Self {
         Self {
-            kind: Kind::RanDry,
+            kind: Kind::Deadlock,
             pending: Some(pending),
         }
     }
@@ -158,13 +158,13 @@ impl Error {
     /// ```
     /// fn main() {
     ///     let error = phaseloop::run(std::future::pending::<()>()).unwrap_err();
-    ///     assert!(error.is_ran_dry());
+    ///     assert!(error.is_deadlock());
     ///     println!("{error}"); // with what the future and the tasks wait for
     /// }
     /// ```
     #[must_use]
-    pub fn is_ran_dry(&self) -> bool {
-        self.kind == Kind::RanDry
+    pub fn is_deadlock(&self) -> bool {
+        self.kind == Kind::Deadlock
     }
 
     /// The loop was stopped before the main future had returned.
@@ -185,9 +185,9 @@ impl fmt::Display for Error {
             Kind::NeverStarted => {
                 f.write_str("the timer was never started; call `start` before `again` or `restart`")
             }
-            Kind::RanDry => write!(
+            Kind::Deadlock => write!(
                 f,
-                "the event loop ran dry: nothing left on it can wake {pending}. A future that waits \
+                "deadlock: nothing left on the event loop can wake {pending}. A future that waits \
                  only for a channel, another task or something unref'd does not keep the loop \
                  alive. Wait for a timer, I/O or a job of the pool, or use `block_on` if another \
                  thread wakes the future"

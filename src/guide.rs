@@ -4,8 +4,11 @@
 //! crate `phaseloop-node`.
 
 #[doc = include_str!("guide/cookbook.md")]
-// Their crates are those of the package `tests/bridges`, which compiles and runs these.
+// `tests/bridges` compiles and runs the first of these pages, `phaseloop-node` and `phaseloop-js`
+// the others.
 #[cfg_attr(not(doctest), doc = include_str!("guide/cookbook_features.md"))]
+#[cfg_attr(not(doctest), doc = include_str!("guide/cookbook_node.md"))]
+#[cfg_attr(not(doctest), doc = include_str!("guide/cookbook_js.md"))]
 pub mod cookbook {}
 #[doc = include_str!("guide/crates.md")]
 pub mod crates {}

@@ -6,7 +6,7 @@
 //! | [`Connector`] | connections for hyper-util's client; feature `hyper-client` |
 //! | [`TimeoutLayer`] | a layer of tower that limits the time of answers |
 //! | [`TlsStream`] | TLS for servers and clients; feature `tls` |
-//! | [`HyperIo`], [`HyperExecutor`], [`HyperTimer`] | hyper's own traits, to build on by hand |
+//! | [`HyperIo`], [`HyperExecutor`], [`HyperTimer`] | hyper's own traits, for use with hyper |
 //!
 //! Services need not be `Send`: tasks of the loop serve the connections, so shared state may be an
 //! `Rc`. axum asks for `Send` handlers and state; there [`Local`](crate::Local) wraps what lives on

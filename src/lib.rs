@@ -85,7 +85,7 @@
 //!   [why it hangs, why it is slow](guide::diagnosing), [platforms](guide::platforms), and
 //!   [what is stable](guide::stability).
 //!
-//! # What you can rely on
+//! # Guarantees
 //!
 //! - **Order.** Phases run in libuv's order. After each callback all ticks run, then all
 //!   microtasks, again while either grows. A phase works on a snapshot: what is added to it while
@@ -196,7 +196,7 @@ pub mod pool;
 mod event_loop;
 
 mod report;
-mod wait;
+mod ways_to_wait;
 
 mod runtime;
 

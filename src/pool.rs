@@ -290,7 +290,7 @@ pub struct PoolStats {
 ///
 /// fn main() -> std::io::Result<()> {
 ///     let pool = PoolBuilder::new().threads(2).limit(Class::Fs, 1).name("reader").build();
-///     let mut event_loop = Builder::new().pool(pool).build()?;
+///     let event_loop = Builder::new().pool(pool).build()?;
 ///     let name = event_loop.block_on(async {
 ///         spawn_blocking(|| std::thread::current().name().map(str::to_owned)).await
 ///     });

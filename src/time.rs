@@ -58,7 +58,7 @@ pub use virtual_clock::{advance, auto_advance, is_paused, pause, resume};
 
 use crate::runtime::loop_handle::LoopHandle;
 #[cfg(feature = "test-util")]
-use crate::wait::shuffled::network::network;
+use crate::ways_to_wait::shuffled::network::network;
 
 /// The errors of this module, at the path that tokio has for them.
 ///

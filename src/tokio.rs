@@ -1,5 +1,8 @@
 //! tokio's crates on the loop's own thread. Behind the feature `tokio-rt`; Unix only.
 //!
+//! `cargo add phaseloop --features tokio-rt`, and for programs that name tokio, as the examples
+//! below do, `cargo add tokio --features rt,time`.
+//!
 //! reqwest, sqlx, redis, tower's timeouts and `axum::serve` need a tokio runtime around them, and
 //! panic without one: "there is no reactor running". A loop that is built with [`Builder::tokio`]
 //! has one: a `current_thread` runtime that lives inside the wait of the poll phase. Everything of
@@ -60,7 +63,7 @@
 //!   `blocking_lock`, `Handle::block_on`. This applies to callbacks, too, and to everything that
 //!   runs inside of a run of the loop. Use [`spawn_blocking`](crate::spawn_blocking) or tokio's.
 //!
-//! # What keeps the loop alive
+//! # Liveness
 //!
 //! The loop is alive while tokio has tasks. It is also alive while a task of the loop or the main
 //! future is pending, since the loop cannot see whether they wait for something of tokio. So
@@ -74,7 +77,7 @@
 //! tasks of the loop, then those of tokio, then waits for jobs of tokio's `spawn_blocking` that
 //! have begun, as dropping any tokio runtime does.
 //!
-//! # What it costs
+//! # Cost
 //!
 //! A loop without [`Builder::tokio`] pays nothing. With it, tokio's own sockets cost what they cost
 //! in tokio. A wait for the loop's own sockets takes a second system call. `tokio::spawn` in a task
@@ -83,7 +86,7 @@
 //!
 //! Metrics and observers of the loop see the time of tokio's tasks as part of the wait.
 //!
-//! # What does not work
+//! # Limits
 //!
 //! - `tokio::task::block_in_place`. In other `current_thread` runtimes it panics. Here its closure
 //!   runs, and the loop stands still until it returns; a `Handle::block_on` in it waits for ever.
@@ -124,7 +127,7 @@ use crate::executor::guarded::PollGuard;
 use crate::runtime::builder::Builder;
 use crate::runtime::embed::Backend;
 use crate::sys::poller::HAS_TIMER;
-use crate::wait::hook::{end_of_wait, wait_by, with_hook};
+use crate::ways_to_wait::hook::{end_of_wait, wait_by, with_hook};
 
 /// The longest time that tasks of tokio which never sleep keep the loop from its next turn, in
 /// nanoseconds.

@@ -82,7 +82,7 @@ pub fn watch(path: impl AsRef<Path>) -> io::Result<Watcher> {
 /// to some thousand. Beyond that, and when the kernel's queue overflows, [`WatchKind::Overflow`]
 /// takes the place of the lost events.
 ///
-/// # What is watched
+/// # Scope
 ///
 /// A watcher follows a file, not a name. A renamed file is still watched, and [`WatchEvent::path`]
 /// keeps the old name. A file that is replaced, as many editors do when they save, is gone: the new

@@ -220,8 +220,7 @@ impl PollWatcher {
             path: path.clone(),
             ..Receiver::default()
         });
-        let owner = Rc::downgrade(&receiver);
-        core.header.belongs_to(owner);
+        core.header.belongs_to(&receiver);
         Ok(Self {
             core,
             receiver,

@@ -82,8 +82,7 @@ impl Watch {
             received: RefCell::default(),
             waker: RefCell::default(),
         });
-        let owner = Rc::downgrade(&watch);
-        watch.header.belongs_to(owner);
+        watch.header.belongs_to(&watch);
         watch
     }
 
@@ -318,7 +317,7 @@ impl Core {
     #[inline]
     pub(crate) fn start_watch(&self, watch: &Rc<Watch>, path: &Path) -> io::Result<()> {
         self.waits
-            .note_outside("a watch of a file", watch.header.site());
+            .note_outside("a watch of a file", watch.header.site);
         self.io.watches().start(self.io.poller(), watch, path)
     }
 }

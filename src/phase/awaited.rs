@@ -300,13 +300,20 @@ pub fn timers() -> PhaseFuture {
 ///     phase::timers().await;
 /// }
 /// ```
-#[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct PhaseFuture {
     phase: Phase,
     /// The line that created the future.
     site: Site,
     queued: Option<(LoopHandle, QueueKey)>,
+}
+
+impl std::fmt::Debug for PhaseFuture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PhaseFuture")
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
 }
 
 impl PhaseFuture {

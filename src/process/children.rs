@@ -342,7 +342,7 @@ impl Core {
         process: Process,
         program: &OsStr,
     ) -> Rc<ChildState> {
-        self.waits.note_outside("a child process", header.site());
+        self.waits.note_outside("a child process", header.site);
         let children = self.io.children();
         let child = Rc::new(ChildState {
             header,
@@ -356,8 +356,7 @@ impl Core {
             watched: RefCell::new(None),
             waiters: RefCell::default(),
         });
-        let owner = Rc::downgrade(&child);
-        child.header.belongs_to(owner);
+        child.header.belongs_to(&child);
         children.list.insert((), child.clone());
         self.set_active(&child.header, true);
         if !self.watch_by_descriptor(&child) {

@@ -133,7 +133,6 @@ pub fn interval_at(start: impl Into<Instant>, period: Duration) -> Interval {
 ///     assert_eq!(start.elapsed(), Duration::from_secs(60));
 /// }
 /// ```
-#[derive(Debug)]
 pub struct Interval {
     sleep: Sleep,
     /// The deadline of the next tick. `None`: beyond the range of the clock, so it never comes.
@@ -142,6 +141,15 @@ pub struct Interval {
     missed_ticks: MissedTicks,
     /// Whether the first tick, which waits for nothing, is still to come.
     is_new: bool,
+}
+
+impl std::fmt::Debug for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interval")
+            .field("period", &self.period)
+            .field("missed_ticks", &self.missed_ticks)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Interval {

@@ -8,8 +8,8 @@ use super::sleep::Sleep;
 use crate::clock::nanoseconds;
 use crate::runtime::loop_handle::LoopHandle;
 use crate::site::Site;
-use crate::wait::paused::pause_clock;
-use crate::wait::shuffled::is_shuffled;
+use crate::ways_to_wait::paused::pause_clock;
+use crate::ways_to_wait::shuffled::is_shuffled;
 
 /// Pauses the clock of the running loop.
 ///
@@ -20,12 +20,12 @@ use crate::wait::shuffled::is_shuffled;
 /// # Peers outside of the loop
 ///
 /// A thread or another process takes real time to answer. While a task waits for one, the loop
-/// waits in real time before the clock jumps: until the next deadline, and at most for the
-/// patience of 5 s, which [`Builder::outside_patience`](crate::Builder::outside_patience) changes.
+/// waits in real time before the clock jumps: until the next deadline, and at most for
+/// 5 s, which [`Builder::outside_timeout`](crate::Builder::outside_timeout) changes.
 /// So a `timeout` of ten seconds around a real socket gets an answer that comes after 300 ms, and
-/// the clock stands still meanwhile. Without an answer it ends after 5 s. An answer renews the
-/// patience, and so does a read or a write that the program tries. Once the patience is used up,
-/// the clock jumps as if there were no peer.
+/// the clock stands still meanwhile. Without an answer it ends after 5 s. An answer starts
+/// the 5 s again, and so does a read or a write that the program tries. Once they are used up, the
+/// clock jumps as if there were no peer.
 ///
 /// - The loop waits for connected sockets, connects, ends of pipes, child processes, and for a
 ///   [`Source`](crate::io::Source) or a started [`PollHandle`](crate::io::PollHandle) of any kind.

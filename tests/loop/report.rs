@@ -410,7 +410,7 @@ fn another_thread_can_ask_for_the_report() {
 // Why did it exit?
 
 #[test]
-fn a_run_that_ran_dry_names_what_was_pending() {
+fn a_deadlock_names_what_was_pending() {
     let main = line!() + 2;
     let mut line = 0;
     let error = run(async {
@@ -421,7 +421,7 @@ fn a_run_that_ran_dry_names_what_was_pending() {
         task.await.unwrap();
     });
     let error = error.unwrap_err();
-    assert!(error.is_ran_dry());
+    assert!(error.is_deadlock());
     let text = error.to_string();
     assert!(
         text.contains(&format!("the main future {}", at(main))),
@@ -441,7 +441,7 @@ fn a_run_that_ran_dry_names_what_was_pending() {
 }
 
 #[test]
-fn a_run_that_ran_dry_says_what_each_waits_for() {
+fn a_deadlock_says_what_each_waits_for() {
     let line = line!() + 2;
     let error = run(async {
         let (_sender, receiver) = phaseloop::sync::oneshot::channel::<()>();

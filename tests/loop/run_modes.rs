@@ -470,7 +470,7 @@ fn run_until_done_says_why_it_ended_without_an_output() {
     assert_eq!(trace.take(), "left-behind@20", "it waits for everything");
 
     let dry = event_loop.run_until_done(std::future::pending::<()>());
-    assert!(dry.unwrap_err().is_ran_dry());
+    assert!(dry.unwrap_err().is_deadlock());
 
     let timer = Rc::new(Timer::new(&handle));
     let stopped = event_loop.run_until_done(async {
@@ -492,5 +492,5 @@ fn a_main_future_that_stops_the_loop_is_told_so() {
     });
     assert!(stopped.unwrap_err().is_stopped());
     let dry = event_loop.run_until_done(std::future::pending::<()>());
-    assert!(dry.unwrap_err().is_ran_dry());
+    assert!(dry.unwrap_err().is_deadlock());
 }

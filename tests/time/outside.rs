@@ -33,7 +33,7 @@ const ANSWER: Duration = Duration::from_millis(300);
 /// Runs on a paused clock. The limits of the tests are for the outside; a hang fails them.
 fn run<T>(patience: Duration, future: impl Future<Output = T>) -> T {
     let builder = Builder::new().start_paused(true);
-    let event_loop = builder.outside_patience(patience).build().unwrap();
+    let event_loop = builder.outside_timeout(patience).build().unwrap();
     event_loop.block_on(future)
 }
 

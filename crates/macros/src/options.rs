@@ -241,7 +241,7 @@ impl Options {
 /// The macro of the crate for the methods of `Builder` that need a feature.
 fn gate_of(option: &str) -> Option<&'static str> {
     Some(match option {
-        "auto_advance" | "network" | "outside_patience" | "shuffle" | "start_paused" => {
+        "auto_advance" | "network" | "outside_timeout" | "shuffle" | "start_paused" => {
             "__with_test_util"
         }
         "ignore_environment" | "observer" | "record" | "watchdog" => "__with_probe",

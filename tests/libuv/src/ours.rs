@@ -50,7 +50,7 @@ pub(crate) fn make_plain(run: &Rc<Run>) -> Box<dyn Side> {
 
 fn make_on(run: &Rc<Run>, builder: Builder) -> Box<dyn Side> {
     // The peers of the poll handles write only when the program says so.
-    let builder = builder.outside_patience(Duration::ZERO);
+    let builder = builder.outside_timeout(Duration::ZERO);
     let event_loop = builder.build().expect("a loop");
     let handle = event_loop.handle();
     let rescue = Timer::new(&handle);
