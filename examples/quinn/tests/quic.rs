@@ -122,6 +122,70 @@ fn many_streams_carry_megabytes_beside_a_timer() {
     });
 }
 
+/// Several datagrams leave with one call, and they are longer than the shortest that QUIC allows.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_kernel_cuts_what_is_sent_and_nothing_on_the_way_does() {
+    with_echo(async |connection| {
+        let (mut send, mut receive) = connection.open_bi().await.unwrap();
+        let sender = spawn(async move {
+            send.write_all(&vec![7; 4 << 20]).await.unwrap();
+            send.finish().unwrap();
+        });
+        assert_eq!(receive.read_to_end(4 << 20).await.unwrap().len(), 4 << 20);
+        sender.await.unwrap();
+        let stats = connection.stats();
+        let (datagrams, calls) = (stats.udp_tx.datagrams, stats.udp_tx.ios);
+        assert!(datagrams > 2 * calls, "{datagrams} in {calls}");
+        let mtu = stats.path.current_mtu;
+        assert!(mtu > 1200, "{mtu}");
+    });
+}
+
+/// quinn stops to mark its datagrams when the marks do not arrive.
+#[cfg(target_os = "linux")]
+#[test]
+fn datagrams_are_marked_as_capable_of_reporting_congestion() {
+    EventLoop::new().unwrap().block_on(async {
+        let peer = phaseloop::net::UdpSocket::bind(LOCALHOST).await.unwrap();
+        peer.set_recv_tos(true).unwrap();
+        let mut ours = endpoint(None);
+        ours.set_default_client_config(configs().1);
+        let connecting = ours.connect(peer.local_addr().unwrap(), "localhost");
+        let mut batch = phaseloop::net::Batch::new(8, 2000);
+        peer.recv_batch(&mut batch).await.unwrap();
+        assert_eq!(batch.iter().next().unwrap().tos(), Some(0b10));
+        drop(connecting);
+    });
+}
+
+/// A client takes no packet from an address that it did not send to.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_on_all_addresses_answers_from_the_one_that_was_asked() {
+    EventLoop::new().unwrap().block_on(async {
+        let (server_config, client_config) = configs();
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+        let config = EndpointConfig::default();
+        let server = Endpoint::new(config, Some(server_config), socket, Arc::new(OnLoop)).unwrap();
+        let port = server.local_addr().unwrap().port();
+        let accepting = spawn({
+            let server = server.clone();
+            async move { server.accept().await.unwrap().await.unwrap() }
+        });
+        let mut ours = endpoint(None);
+        ours.set_default_client_config(client_config);
+        let asked = SocketAddr::from(([127, 0, 0, 2], port));
+        let connection = ours.connect(asked, "localhost").unwrap().await.unwrap();
+        let theirs = accepting.await.unwrap();
+        assert_eq!(theirs.local_ip(), Some(asked.ip()));
+        connection.close(0_u8.into(), b"");
+        ours.wait_idle().await;
+        server.close(0_u8.into(), b"");
+        server.wait_idle().await;
+    });
+}
+
 #[test]
 fn a_datagram_is_echoed() {
     with_echo(async |connection| {
@@ -141,7 +205,7 @@ fn a_peer_that_does_not_answer_times_out_on_the_paused_clock() {
     let event_loop = Builder::new()
         .start_paused(true)
         // Nobody outside will answer.
-        .outside_patience(Duration::ZERO)
+        .outside_timeout(Duration::ZERO)
         .build()
         .unwrap();
     event_loop.block_on(async {
