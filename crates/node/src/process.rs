@@ -33,6 +33,8 @@ pub use self::once::{
     once_uncaught_exception, once_unhandled_rejection, once_warning,
 };
 pub use self::signals::{on_signal, once_signal};
+#[cfg(all(unix, feature = "tty"))]
+pub(crate) use self::stdio::{is_stdout, stdin_tty, stdout_columns};
 pub use self::stdio::{stderr, stdin, stdout};
 pub use self::warning::Warning;
 use super::context::Node;

@@ -39,11 +39,15 @@
 //! The counterpart in plain Rust is `AsyncBufReadExt::lines` of the crate `futures`.
 
 mod cursor;
+#[cfg(all(unix, feature = "tty"))]
+mod device;
 mod keys;
 mod lines;
 pub mod promises;
 mod split;
 mod terminal;
+mod undo;
+mod width;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -54,14 +58,14 @@ pub use self::cursor::{Direction, clear_line, clear_screen_down, cursor_to, move
 pub use self::lines::Lines;
 use self::split::LineSplitter;
 use self::terminal::Terminal;
-pub use self::terminal::{HISTORY, SIGINT};
+pub use self::terminal::{HISTORY, SIGCONT, SIGINT, SIGTSTP};
 use super::abort::{AbortListener, AbortSignal};
 use super::context::Node;
 use super::error::Error;
 use super::events::{ERROR, Emitter, Event, EventEmitter, EventQueue, ListenerId, Mark};
 use super::reason::throw;
 pub use super::stream::{CLOSE, PAUSE, RESUME};
-use super::stream::{END, IntoChunk as _, Readable, Writable};
+use super::stream::{END, Readable, Writable};
 use phaseloop::task::next_tick;
 
 /// A line was read; the text is without its line end. JavaScript: `'line'`.
@@ -98,10 +102,26 @@ pub const LINE: Event<str> = Event::new("line");
 // H110, H111.
 #[track_caller]
 pub fn create_interface(input: &Readable<Vec<u8>>) -> Interface {
+    interface_of(input)
+}
+
+/// Reads a stream whose chunks convert to bytes.
+#[track_caller]
+pub(super) fn interface_of<T>(input: &Readable<T>) -> Interface
+where
+    T: Clone + Into<Vec<u8>> + 'static,
+{
+    let stream = input.clone();
     let inner = Rc::new(Inner {
         emitter: EventEmitter::of_class("Interface"),
-        input: input.clone(),
+        input: input.emitter().clone(),
+        flow: Box::new(move |flows| match flows {
+            true => stream.resume(),
+            false => stream.pause(),
+        }),
         output: RefCell::default(),
+        #[cfg(all(unix, feature = "tty"))]
+        is_stdout: Cell::new(false),
         splitter: RefCell::default(),
         terminal: RefCell::default(),
         prompt: RefCell::new("> ".to_owned()),
@@ -122,7 +142,7 @@ pub fn create_interface(input: &Readable<Vec<u8>>) -> Interface {
         input.on(ERROR, move |error| {
             errors.emitter.emit(ERROR, error);
         }),
-        input.on_data(move |chunk| data.read(chunk)),
+        input.on_data(move |chunk: &T| data.read(&chunk.clone().into())),
         input.on(END, move |()| end.input_ended()),
     ];
     inner.on_input.replace(listeners);
@@ -157,10 +177,18 @@ pub struct Interface {
     inner: Rc<Inner>,
 }
 
+/// Writes prompts and questions.
+type Output = dyn Fn(&str);
+
 struct Inner {
     emitter: EventEmitter,
-    input: Readable<Vec<u8>>,
-    output: RefCell<Option<Writable<Vec<u8>>>>,
+    input: EventEmitter,
+    /// Resumes or pauses the input.
+    flow: Box<dyn Fn(bool)>,
+    /// Writes to the output.
+    output: RefCell<Option<Rc<Output>>>,
+    #[cfg(all(unix, feature = "tty"))]
+    is_stdout: Cell<bool>,
     splitter: RefCell<LineSplitter>,
     /// The line editor, if the interface has one.
     terminal: RefCell<Option<Terminal>>,
@@ -204,7 +232,17 @@ impl Interface {
     /// Sets the stream that prompts and questions are written to. JavaScript: `{ output }`.
     #[must_use = "a handle to the same interface is returned"]
     pub fn output(self, output: &Writable<Vec<u8>>) -> Self {
-        let before = self.inner.output.replace(Some(output.clone()));
+        #[cfg(all(unix, feature = "tty"))]
+        self.inner.is_stdout.set(super::process::is_stdout(output));
+        let output = output.clone();
+        self.output_with(move |text| {
+            output.write(text);
+        })
+    }
+
+    /// Sets what writes prompts and questions.
+    pub(super) fn output_with(self, write: impl Fn(&str) + 'static) -> Self {
+        let before = self.inner.output.replace(Some(Rc::new(write)));
         drop(before);
         self
     }
@@ -298,17 +336,6 @@ impl Interface {
         asked.map(drop)
     }
 
-    /// Writes the [prompt](Self::set_prompt) to the [output](Self::output), and resumes the input
-    /// if it is paused. JavaScript: `rl.prompt()`.
-    ///
-    /// # Panics
-    ///
-    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
-    pub fn prompt(&self) {
-        self.inner.refuse_if_closed();
-        self.inner.write_prompt();
-    }
-
     /// Sets the text that [`prompt`](Self::prompt) writes; `"> "` by default. JavaScript:
     /// `rl.setPrompt(prompt)`, `{ prompt }`.
     pub fn set_prompt(&self, prompt: impl Into<String>) {
@@ -394,7 +421,7 @@ fn cancel(interface: &Weak<Inner>) {
 }
 
 impl Inner {
-    fn read(&self, chunk: &[u8]) {
+    fn read(self: &Rc<Self>, chunk: &[u8]) {
         if let Some(text) = self.decoded(chunk) {
             return self.press(&text);
         }
@@ -455,6 +482,7 @@ impl Inner {
                 abort,
             }));
         }
+        self.rewind();
         self.write_prompt();
         Ok(is_free)
     }
@@ -469,14 +497,13 @@ impl Inner {
     fn write_out(&self, text: &str) {
         let output = self.output.borrow().clone();
         if let Some(output) = output {
-            let chunk: Vec<u8> = text.into_chunk();
-            output.write(chunk);
+            output(text);
         }
     }
 
     fn pause(&self) {
         if !self.is_paused.get() {
-            self.input.pause();
+            (self.flow)(false);
             self.is_paused.set(true);
             self.emitter.emit(PAUSE, ());
         }
@@ -484,7 +511,7 @@ impl Inner {
 
     fn resume(&self) {
         if self.is_paused.get() {
-            self.input.resume();
+            (self.flow)(true);
             self.is_paused.set(false);
             self.emitter.emit(RESUME, ());
         }
@@ -495,6 +522,8 @@ impl Inner {
             return;
         }
         self.pause();
+        #[cfg(all(unix, feature = "tty"))]
+        self.close_device();
         self.is_closed.set(true);
         for listener in self.on_input.take() {
             self.input.off(listener);

@@ -10,11 +10,15 @@ use futures::io::AsyncRead;
 
 use crate::context::Node;
 use crate::error::Error;
+#[cfg(all(unix, feature = "tty"))]
+use crate::events::EventEmitter;
 use crate::events::{Emitter as _, NEW_LISTENER};
 use crate::stream::{PAUSE, READABLE, RESUME, Readable, Writable};
 use phaseloop::Handle as _;
 use phaseloop::io::Stdin;
 use phaseloop::task::next_tick;
+#[cfg(all(unix, feature = "tty"))]
+use phaseloop::tty::{Size, Tty};
 
 /// The standard streams of one loop, each created by its first use.
 #[derive(Default)]
@@ -170,6 +174,30 @@ fn sink(write: impl Fn(&[u8]) -> io::Result<()> + 'static) -> Writable<Vec<u8>> 
 fn write_out(mut output: impl Write, bytes: &[u8]) -> io::Result<()> {
     output.write_all(bytes)?;
     output.flush()
+}
+
+/// Returns the terminal behind standard input, if that is the stream with this emitter.
+#[cfg(all(unix, feature = "tty"))]
+pub(crate) fn stdin_tty(stream: &EventEmitter) -> Option<Tty> {
+    let node = Node::current();
+    let stdin = node.process.standard.stdin.get()?;
+    let is_it = stdin.emitter().is_same(stream);
+    is_it.then(|| Tty::from_fd(io::stdin()).ok())?
+}
+
+/// Returns whether a stream is standard output.
+#[cfg(all(unix, feature = "tty"))]
+pub(crate) fn is_stdout(stream: &Writable<Vec<u8>>) -> bool {
+    let node = Node::current();
+    let stdout = node.process.standard.stdout.get();
+    stdout.is_some_and(|stdout| stdout.id() == stream.id())
+}
+
+/// Returns the width of the window behind standard output.
+#[cfg(all(unix, feature = "tty"))]
+pub(crate) fn stdout_columns() -> Option<usize> {
+    let columns = Size::of(io::stdout()).ok()?.columns;
+    Some(usize::from(columns)).filter(|columns| *columns > 0)
 }
 
 impl StandardStreams {

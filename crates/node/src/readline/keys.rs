@@ -24,6 +24,9 @@ pub(super) enum Key {
     Interrupt,
     EndOfInput,
     Tab,
+    Undo,
+    Redo,
+    Suspend,
     Unknown,
 }
 
@@ -82,6 +85,9 @@ fn plain(character: char) -> Key {
         '\x10' => Key::Up,
         '\x15' => Key::DeleteToStart,
         '\x17' => Key::DeleteWordLeft,
+        '\x1a' => Key::Suspend,
+        '\x1e' => Key::Redo,
+        '\x1f' => Key::Undo,
         control if control < ' ' => Key::Unknown,
         other => Key::Insert(other),
     }

@@ -1,18 +1,35 @@
 //! The line editor of a terminal: keys change a line, which is drawn on the output.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+mod editor;
 
-use super::cursor::{by, to};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+#[cfg(all(unix, feature = "tty"))]
+use super::device::Device;
 use super::keys::{Decoder, Key};
+use super::undo::Undo;
+use super::width::Screen;
 use super::{Inner, Interface};
 use crate::events::Event;
+#[cfg(all(unix, feature = "tty"))]
+use crate::process::stdout_columns;
 use crate::string_decoder::{Encoding, StringDecoder};
-use phaseloop::time::{Instant, now};
+#[cfg(all(unix, feature = "tty"))]
+use phaseloop::signal::SignalKind;
+use phaseloop::time::Instant;
 
 /// Ctrl+C was pressed in a [terminal](Interface::terminal). Without a listener the interface is
 /// closed. JavaScript: `'SIGINT'`.
 pub const SIGINT: Event<()> = Event::new("SIGINT");
+
+/// Ctrl+Z was pressed in a [terminal](Interface::terminal). Without a listener the process is
+/// stopped, if the terminal is its own. JavaScript: `'SIGTSTP'`.
+pub const SIGTSTP: Event<()> = Event::new("SIGTSTP");
+
+/// The process goes on after Ctrl+Z. The input is paused; [`Interface::prompt`] resumes it.
+/// JavaScript: `'SIGCONT'`.
+pub const SIGCONT: Event<()> = Event::new("SIGCONT");
 
 /// A line was added to the history of a [terminal](Interface::terminal); the newest line is the
 /// first. JavaScript: `'history'`.
@@ -20,9 +37,6 @@ pub const HISTORY: Event<Vec<String>> = Event::new("history");
 
 /// Returns what may follow a beginning, and the part of it that is completed.
 type Completer = Box<dyn Fn(&str) -> (Vec<String>, String)>;
-
-/// How long after `\r` a `\n` belongs to it.
-const CRLF_DELAY: Duration = Duration::from_millis(100);
 
 /// The state of a line editor.
 pub(super) struct Terminal {
@@ -39,12 +53,26 @@ pub(super) struct Terminal {
     search: Option<String>,
     completer: Option<Completer>,
     returned_at: Option<Instant>,
+    undo: Undo,
+    /// The width of the window, if the program has set it.
+    columns: Option<usize>,
+    /// The row of the cursor when the line was drawn.
+    drawn_row: usize,
+    /// Whether the key is the last one of what the input has brought.
+    is_last: bool,
+    /// Whether the last key was a Tab.
+    was_tab: bool,
+    /// Whether this key is the second Tab of two.
+    is_tab_again: bool,
+    #[cfg(all(unix, feature = "tty"))]
+    device: Option<Device>,
 }
 
 /// What a key asks of the interface.
 enum Action {
     Line(String),
     Interrupt,
+    Suspend,
     Close,
 }
 
@@ -53,13 +81,16 @@ impl Interface {
     /// terminal whose own line editor is off. JavaScript: `{ terminal: true }`.
     ///
     /// Keys: letters, Enter, Backspace, Delete, the arrows, Home, End, and Ctrl with A, B, C, D, E,
-    /// F, H, K, L, N, P, U, W; Alt with B, D, F and Backspace. Up and Down show lines of the
-    /// history that begin as the line does. Tab asks the [completer](Self::completer). Ctrl+C is
-    /// [`SIGINT`], and Ctrl+D in an empty line closes the interface.
+    /// F, H, K, L, N, P, U, W, Z; Alt with B, D, F and Backspace. Up and Down show lines of the
+    /// history that begin as the line does. Tab asks the [completer](Self::completer). Ctrl+-
+    /// undoes a change of a line of up to 1024 characters, and Ctrl+6 redoes it. Ctrl+C is
+    /// [`SIGINT`], Ctrl+Z is [`SIGTSTP`], and Ctrl+D in an empty line closes the interface.
     ///
-    /// In Node the interface sets the raw mode of the terminal; here the program does, with
-    /// `phaseloop::tty`. Each character is one column wide, and a line does not wrap. Candidates of
-    /// a completion are not listed.
+    /// With the feature `tty`, on Unix, an interface of
+    /// [`process::stdin`](crate::process::stdin) sets the raw mode of its terminal, and restores
+    /// the mode when it is closed; lines wrap at the width of the window of
+    /// [`process::stdout`](crate::process::stdout). Otherwise the program sets the mode, and the
+    /// [columns](Self::columns).
     ///
     /// # Examples
     ///
@@ -89,9 +120,27 @@ impl Interface {
             search: None,
             completer: None,
             returned_at: None,
+            undo: Undo::default(),
+            columns: None,
+            drawn_row: 0,
+            is_last: true,
+            was_tab: false,
+            is_tab_again: false,
+            #[cfg(all(unix, feature = "tty"))]
+            device: self.inner.open_device(),
         };
         let before = self.inner.terminal.replace(Some(terminal));
         drop(before);
+        self
+    }
+
+    /// Sets the width of the window of a [terminal](Self::terminal), at which lines wrap.
+    /// JavaScript: `output.columns`.
+    #[must_use = "a handle to the same interface is returned"]
+    pub fn columns(self, columns: usize) -> Self {
+        if let Some(terminal) = &mut *self.inner.terminal.borrow_mut() {
+            terminal.columns = Some(columns.max(1));
+        }
         self
     }
 
@@ -108,14 +157,57 @@ impl Interface {
 
     /// Sets what completes the line of a [terminal](Self::terminal) when Tab is pressed. The
     /// function gets the line up to the cursor; it returns the candidates, and the part of the line
-    /// that they replace. What all candidates have in common is inserted. JavaScript: `{ completer
-    /// }`.
+    /// that they replace. What all candidates have in common is inserted; a second Tab lists them.
+    /// JavaScript: `{ completer }`.
     #[must_use = "a handle to the same interface is returned"]
     pub fn completer(self, completer: impl Fn(&str) -> (Vec<String>, String) + 'static) -> Self {
         if let Some(terminal) = &mut *self.inner.terminal.borrow_mut() {
             terminal.completer = Some(Box::new(completer));
         }
         self
+    }
+
+    /// Writes the [prompt](Self::set_prompt) to the [output](Self::output), and resumes the input
+    /// if it is paused. A [terminal](Self::terminal) draws its line, too, with the cursor at the
+    /// start. JavaScript: `rl.prompt()`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{Emitter, Exit, process, readline, run, stream::Readable};
+    ///
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         let input = Readable::from_iter([b"help\n".to_vec()]);
+    ///         let rl = readline::create_interface(&input).output(&process::stdout());
+    ///         rl.set_prompt("calc> ");
+    ///         rl.prompt();
+    ///         rl.on_this(readline::LINE, |rl, line| {
+    ///             println!("you said {line}");
+    ///             rl.prompt();
+    ///         });
+    ///     })
+    /// }
+    /// ```
+    pub fn prompt(&self) {
+        self.inner.refuse_if_closed();
+        self.inner.rewind();
+        self.inner.write_prompt();
+    }
+
+    /// Writes the prompt as [`prompt`](Self::prompt) does, and leaves the cursor of a terminal at
+    /// its place. JavaScript: `rl.prompt(true)`.
+    ///
+    /// # Panics
+    ///
+    /// [Throws](crate::throw) `ERR_USE_AFTER_CLOSE` if the interface is closed.
+    pub fn prompt_preserving_cursor(&self) {
+        self.inner.refuse_if_closed();
+        self.inner.write_prompt();
     }
 
     /// Returns the line that is edited; empty without a [terminal](Self::terminal). JavaScript:
@@ -144,26 +236,29 @@ impl Inner {
     }
 
     /// Handles the keys of a terminal.
-    pub(super) fn press(&self, text: &str) {
-        for character in text.chars() {
+    pub(super) fn press(self: &Rc<Self>, text: &str) {
+        let mut rest = text.chars();
+        while let Some(character) = rest.next() {
             if self.is_closed.get() {
                 return;
             }
-            let prompt = self.prompt.borrow().clone();
+            let screen = self.screen();
             let (mut drawn, mut added) = (String::new(), None);
-            let action = {
+            let (key, is_last, action) = {
                 let mut terminal = self.terminal.borrow_mut();
                 let Some(terminal) = &mut *terminal else {
                     return;
                 };
-                match terminal.decoder.add(character) {
-                    Some(Key::Tab) => None,
-                    Some(key) => terminal.press(key, &prompt, &mut drawn, &mut added),
-                    None => continue,
-                }
+                let Some(key) = terminal.decoder.add(character) else {
+                    continue;
+                };
+                terminal.is_last = rest.as_str().is_empty();
+                let action = terminal.press(key, &screen, &mut drawn, &mut added);
+                (key, terminal.is_last, action)
             };
-            if character == '\t' {
-                drawn = self.complete(&prompt);
+            // A Tab that is pasted is a character.
+            if key == Key::Tab && is_last {
+                drawn = self.complete(&screen);
             }
             if !drawn.is_empty() {
                 self.write_out(&drawn);
@@ -177,13 +272,31 @@ impl Inner {
                     self.emitter.emit(SIGINT, ());
                 }
                 Some(Action::Interrupt | Action::Close) => self.close(),
+                Some(Action::Suspend) if self.emitter.listener_count(SIGTSTP) > 0 => {
+                    self.emitter.emit(SIGTSTP, ());
+                }
+                Some(Action::Suspend) => self.suspend(),
                 None => {}
             }
         }
     }
 
+    fn screen(&self) -> Screen {
+        let set = self
+            .terminal
+            .borrow()
+            .as_ref()
+            .and_then(|terminal| terminal.columns);
+        #[cfg(all(unix, feature = "tty"))]
+        let set = set.or_else(|| self.is_stdout.get().then(stdout_columns)?);
+        Screen {
+            prompt: self.prompt.borrow().clone(),
+            columns: set.unwrap_or(usize::MAX),
+        }
+    }
+
     /// Asks the completer, and returns what is drawn. The completer may use the interface.
-    fn complete(&self, prompt: &str) -> String {
+    fn complete(&self, screen: &Screen) -> String {
         let asked = {
             let mut terminal = self.terminal.borrow_mut();
             terminal.as_mut().and_then(|terminal| {
@@ -191,234 +304,98 @@ impl Inner {
                 Some((terminal.completer.take()?, before))
             })
         };
-        let Some((completer, before)) = asked else {
-            let mut drawn = String::new();
-            if let Some(terminal) = &mut *self.terminal.borrow_mut() {
-                terminal.insert('\t', prompt, &mut drawn);
-            }
-            return drawn;
-        };
-        let (candidates, replaced) = completer(&before);
+        let found = asked.map(|(completer, before)| {
+            let found = completer(&before);
+            (completer, found)
+        });
         let mut drawn = String::new();
         if let Some(terminal) = &mut *self.terminal.borrow_mut() {
-            terminal.completer.get_or_insert(completer);
-            let common = common(&candidates);
-            for character in common.strip_prefix(&replaced).unwrap_or_default().chars() {
-                terminal.insert(character, prompt, &mut drawn);
+            match found {
+                Some((completer, (candidates, replaced))) => {
+                    terminal.completer.get_or_insert(completer);
+                    terminal.offer(&candidates, &replaced, screen, &mut drawn);
+                }
+                None => terminal.insert("\t", screen, &mut drawn),
             }
         }
         drawn
     }
 
+    /// Moves the cursor of a terminal to the start of the line.
+    pub(super) fn rewind(&self) {
+        if let Some(terminal) = &mut *self.terminal.borrow_mut() {
+            terminal.cursor = 0;
+        }
+    }
+
     /// Returns what draws the prompt and the line of a terminal.
     pub(super) fn redrawn(&self) -> Option<String> {
-        let terminal = self.terminal.borrow();
+        let screen = self.screen();
         let mut drawn = String::new();
-        terminal.as_ref()?.redraw(&self.prompt.borrow(), &mut drawn);
+        self.terminal
+            .borrow_mut()
+            .as_mut()?
+            .redraw(&screen, &mut drawn);
         Some(drawn)
     }
-}
 
-/// Returns what all texts begin with.
-fn common(texts: &[String]) -> &str {
-    let Some((first, rest)) = texts.split_first() else {
-        return "";
-    };
-    let mut size = first.len();
-    for text in rest {
-        let same = first.char_indices().zip(text.chars());
-        let end = same.take_while(|((_, one), other)| one == other).last();
-        size = size.min(end.map_or(0, |((at, one), _)| at + one.len_utf8()));
-    }
-    &first[..size]
-}
-
-impl Terminal {
-    fn text(&self) -> String {
-        self.line.iter().collect()
-    }
-
-    fn redraw(&self, prompt: &str, drawn: &mut String) {
-        let column = prompt.chars().count() + self.cursor;
-        let line = self.text();
-        drawn.push_str(&format!("{}\x1b[0J{prompt}{line}", to(0, None)));
-        if prompt.is_empty() && line.is_empty() {
-            drawn.push(' ');
-        }
-        drawn.push_str(&to(column, None));
-    }
-
-    fn insert(&mut self, character: char, prompt: &str, drawn: &mut String) {
-        self.line.insert(self.cursor, character);
-        self.cursor += 1;
-        match self.cursor < self.line.len() {
-            true => self.redraw(prompt, drawn),
-            false => drawn.push(character),
-        }
-    }
-
-    fn move_to(&mut self, cursor: usize, drawn: &mut String) {
-        let steps = match cursor.checked_sub(self.cursor) {
-            Some(steps) => isize::try_from(steps).unwrap_or(0),
-            None => -isize::try_from(self.cursor - cursor).unwrap_or(0),
+    /// Stops the process, if the terminal is its own.
+    #[cfg(all(unix, feature = "tty"))]
+    fn suspend(self: &Rc<Self>) {
+        let set_raw = |inner: &Self, is_raw| {
+            let terminal = inner.terminal.borrow();
+            let device = terminal
+                .as_ref()
+                .and_then(|terminal| terminal.device.as_ref());
+            device.map(|device| device.set_raw(is_raw)).is_some()
         };
-        drawn.push_str(&by(steps, 0));
-        self.cursor = cursor;
-    }
-
-    /// Deletes a part of the line. Nothing is drawn if it is empty.
-    fn delete(&mut self, from: usize, end: usize, prompt: &str, drawn: &mut String) {
-        if from < end {
-            self.line.drain(from..end);
-            self.cursor = from;
-            self.redraw(prompt, drawn);
-        }
-    }
-
-    fn show(&mut self, line: &str, prompt: &str, drawn: &mut String) {
-        self.line = line.chars().collect();
-        self.cursor = self.line.len();
-        self.redraw(prompt, drawn);
-    }
-
-    fn press(
-        &mut self,
-        key: Key,
-        prompt: &str,
-        drawn: &mut String,
-        added: &mut Option<Vec<String>>,
-    ) -> Option<Action> {
-        let (cursor, end) = (self.cursor, self.line.len());
-        let returned_at = self.returned_at.take();
-        if !matches!(key, Key::Up | Key::Down) && self.search.take().is_some() {
-            self.place = self.place.filter(|place| *place < self.history.len());
-        }
-        match key {
-            Key::Insert(character) => self.insert(character, prompt, drawn),
-            Key::Return => {
-                self.returned_at = Some(now());
-                return Some(self.enter(drawn, added));
-            }
-            Key::Enter => {
-                let is_half = |at| now().duration_since(at) <= CRLF_DELAY;
-                if !returned_at.is_some_and(is_half) {
-                    return Some(self.enter(drawn, added));
-                }
-            }
-            Key::Backspace => self.delete(cursor.saturating_sub(1), cursor, prompt, drawn),
-            Key::Delete => self.delete(cursor, end.min(cursor + 1), prompt, drawn),
-            Key::Left => self.move_to(cursor.saturating_sub(1), drawn),
-            Key::Right => self.move_to(end.min(cursor + 1), drawn),
-            Key::WordLeft => self.move_to(self.word_left(), drawn),
-            Key::WordRight => self.move_to(self.word_right(), drawn),
-            Key::Home => self.move_to(0, drawn),
-            Key::End => self.move_to(end, drawn),
-            Key::Up => self.older(prompt, drawn),
-            Key::Down => self.newer(prompt, drawn),
-            Key::DeleteToStart => {
-                self.line.drain(..cursor);
-                self.cursor = 0;
-                self.redraw(prompt, drawn);
-            }
-            Key::DeleteToEnd => {
-                self.line.truncate(cursor);
-                self.redraw(prompt, drawn);
-            }
-            Key::DeleteWordLeft => self.delete(self.word_left(), cursor, prompt, drawn),
-            Key::DeleteWordRight => self.delete(cursor, self.word_right(), prompt, drawn),
-            Key::ClearScreen => {
-                drawn.push_str(&format!("{}\x1b[0J", to(0, Some(0))));
-                self.redraw(prompt, drawn);
-            }
-            Key::Interrupt => return Some(Action::Interrupt),
-            Key::EndOfInput if end == 0 => return Some(Action::Close),
-            Key::EndOfInput => self.delete(cursor, end.min(cursor + 1), prompt, drawn),
-            Key::Tab | Key::Unknown => {}
-        }
-        None
-    }
-
-    /// Ends the line.
-    fn enter(&mut self, drawn: &mut String, added: &mut Option<Vec<String>>) -> Action {
-        self.move_to(self.line.len(), drawn);
-        drawn.push_str("\r\n");
-        let line = self.text();
-        self.line.clear();
-        self.cursor = 0;
-        self.place = None;
-        if !line.trim().is_empty() && self.history_size > 0 {
-            if self.history.front() != Some(&line) {
-                self.history.push_front(line.clone());
-                self.history.truncate(self.history_size);
-            }
-            *added = Some(self.history.iter().cloned().collect());
-        }
-        Action::Line(line)
-    }
-
-    /// Shows an older line that begins as the search does.
-    fn older(&mut self, prompt: &str, drawn: &mut String) {
-        let search = self.begin_search();
-        let size = self.history.len();
-        if self.place.is_some_and(|place| place >= size) || size == 0 {
+        if !set_raw(self, false) {
             return;
         }
-        let from = self.place.map_or(0, |place| place + 1);
-        let line = self.text();
-        let fits = |at: &usize| self.history[*at].starts_with(&search) && self.history[*at] != line;
-        let found = (from..size).find(fits);
-        self.place = Some(found.unwrap_or(size));
-        let shown = found.map_or(search, |at| self.history[at].clone());
-        self.show(&shown, prompt, drawn);
+        let this = self.clone();
+        let goes_on = crate::process::once_signal(SignalKind::CONT, move |_| {
+            if !this.is_paused.get() {
+                this.pause();
+                this.emitter.emit(SIGCONT, ());
+            }
+            if !this.is_closed.get() && set_raw(&this, true) {
+                this.redraw();
+            }
+        });
+        if goes_on.is_ok() {
+            Device::stop_process();
+        }
     }
 
-    /// Shows a newer line that begins as the search does, or the search.
-    fn newer(&mut self, prompt: &str, drawn: &mut String) {
-        let search = self.begin_search();
-        let Some(place) = self.place else {
-            return;
-        };
-        let line = self.text();
-        let fits = |at: &usize| self.history[*at].starts_with(&search) && self.history[*at] != line;
-        self.place = (0..place.min(self.history.len())).rev().find(fits);
-        let shown = self.place.map_or(search, |at| self.history[at].clone());
-        self.show(&shown, prompt, drawn);
+    /// Another program's terminal does not stop this process.
+    #[cfg(not(all(unix, feature = "tty")))]
+    fn suspend(self: &Rc<Self>) {}
+
+    #[cfg(all(unix, feature = "tty"))]
+    fn open_device(self: &Rc<Self>) -> Option<Device> {
+        let this = Rc::downgrade(self);
+        Device::open(&self.input, move || {
+            if let Some(this) = this.upgrade() {
+                this.redraw();
+            }
+        })
     }
 
-    fn begin_search(&mut self) -> String {
-        let before = || self.line[..self.cursor].iter().collect();
-        self.search.get_or_insert_with(before).clone()
+    #[cfg(all(unix, feature = "tty"))]
+    fn redraw(&self) {
+        if let Some(drawn) = self.redrawn() {
+            self.write_out(&drawn);
+        }
     }
 
-    /// Returns where the word before the cursor begins.
-    fn word_left(&self) -> usize {
-        let before = &self.line[..self.cursor];
-        let blank = before.iter().rev().take_while(|one| one.is_whitespace());
-        let end = self.cursor - blank.count();
-        let Some(kind) = end.checked_sub(1).map(|at| is_word(self.line[at])) else {
-            return 0;
-        };
-        let of_kind = |one: &&char| !one.is_whitespace() && is_word(**one) == kind;
-        end - self.line[..end].iter().rev().take_while(of_kind).count()
+    /// Gives the terminal back.
+    #[cfg(all(unix, feature = "tty"))]
+    pub(super) fn close_device(&self) {
+        let device = self
+            .terminal
+            .borrow_mut()
+            .as_mut()
+            .and_then(|terminal| terminal.device.take());
+        drop(device);
     }
-
-    /// Returns where the word after the cursor ends, with the blanks behind it.
-    fn word_right(&self) -> usize {
-        let Some(&first) = self.line.get(self.cursor) else {
-            return self.cursor;
-        };
-        let kind = |one: char| (one.is_whitespace(), is_word(one));
-        let rest = &self.line[self.cursor..];
-        let word = rest
-            .iter()
-            .take_while(|one| kind(**one) == kind(first))
-            .count();
-        let blanks = rest[word..].iter().take_while(|one| one.is_whitespace());
-        self.cursor + word + blanks.count()
-    }
-}
-
-/// Whether a character is of a word, in the sense of JavaScript's patterns.
-fn is_word(character: char) -> bool {
-    character.is_ascii_alphanumeric() || character == '_'
 }
