@@ -17,7 +17,7 @@ use crate::site::Site;
 use phaseloop::time::timeout;
 
 /// How long a handshake may take.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The largest number of handshakes at a time. Further connections wait in the kernel.
 const MOST_HANDSHAKES: usize = 1024;
