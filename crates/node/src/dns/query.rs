@@ -11,6 +11,7 @@ use futures::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::records::Record;
 use super::wire::{Answer, Reply, question, reply};
 use phaseloop::net::{TcpStream, UdpOptions, UdpSocket};
+use phaseloop::spawn_blocking;
 use phaseloop::time::timeout;
 
 /// The largest answer by UDP that is read.
@@ -25,41 +26,50 @@ pub(super) type Code = &'static str;
 /// Whom to ask, and how long to wait.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    pub(super) servers: Vec<SocketAddr>,
+    /// `None`: the servers of the system.
+    pub(super) servers: Option<Vec<SocketAddr>>,
     /// The wait for the first answer. It doubles with each round.
     pub(super) wait: Duration,
     pub(super) rounds: u32,
 }
 
-impl Settings {
-    /// Returns the settings of the system.
-    pub(super) fn of_system() -> Self {
-        let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-        Self::of(&text)
-    }
-
-    fn of(text: &str) -> Self {
-        let lines = text.lines().map(str::trim);
-        let servers = lines.filter_map(|line| line.strip_prefix("nameserver"));
-        let servers = servers.filter(|rest| rest.starts_with(char::is_whitespace));
-        let mut servers: Vec<_> = servers.filter_map(|it| server(it.trim())).collect();
-        if servers.is_empty() {
-            servers.push((Ipv4Addr::LOCALHOST, 53).into());
-        }
+impl Default for Settings {
+    fn default() -> Self {
         Self {
-            servers,
+            servers: None,
             wait: Duration::from_secs(2),
             rounds: 4,
         }
     }
+}
 
+/// Reads the servers of the system, which may block.
+pub(super) fn system_servers() -> Vec<SocketAddr> {
+    servers_of(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
+}
+
+fn servers_of(text: &str) -> Vec<SocketAddr> {
+    let lines = text.lines().map(str::trim);
+    let servers = lines.filter_map(|line| line.strip_prefix("nameserver"));
+    let servers = servers.filter(|rest| rest.starts_with(char::is_whitespace));
+    let mut servers: Vec<_> = servers.filter_map(|it| server(it.trim())).collect();
+    if servers.is_empty() {
+        servers.push((Ipv4Addr::LOCALHOST, 53).into());
+    }
+    servers
+}
+
+impl Settings {
     /// Asks for the records of a name. A server that fails leaves the question to the next one.
     pub(super) async fn resolve<R: Record>(&self, name: &str) -> Result<Vec<R>, Code> {
         let random = RandomState::new().build_hasher().finish();
         let id = u16::try_from(random & 0xffff).unwrap_or_default();
         let question = question(id, name, R::KIND).ok_or("EBADNAME")?;
         let mut fault = "ETIMEOUT";
-        let mut waiting = self.servers.clone();
+        let mut waiting = match &self.servers {
+            Some(servers) => servers.clone(),
+            None => spawn_blocking(system_servers).await.unwrap_or_default(),
+        };
         for round in 0..self.rounds.max(1) {
             let wait = self.wait.saturating_mul(1 << round.min(6));
             let mut left = Vec::new();
@@ -160,16 +170,16 @@ fn code_of(_: io::Error) -> Code {
 
 #[cfg(test)]
 mod tests {
-    use super::{Settings, server};
+    use super::{server, servers_of};
 
     #[test]
     fn n162_the_settings_of_the_system_are_read() {
         let text = "# nameserver 1.1.1.1\nnameserver 9.9.9.9\nnameservers 8.8.8.8\n\
                     nameserver\tfe80::1%eth0\nnameserver nothing\n";
-        let found = Settings::of(text).servers;
+        let found = servers_of(text);
         let found: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found, ["9.9.9.9:53", "[fe80::1]:53"]);
-        assert_eq!(Settings::of("").servers, ["127.0.0.1:53".parse().unwrap()]);
+        assert_eq!(servers_of(""), ["127.0.0.1:53".parse().unwrap()]);
         assert_eq!(server("[::1]:5353").unwrap().port(), 5353);
         assert_eq!(server("1.2.3.4:99999"), None);
     }

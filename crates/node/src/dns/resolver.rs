@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use super::query::{Code, Settings, server};
+use super::query::{Code, Settings, server, system_servers};
 use super::records::{
     CaaRecord, Cname, HostByAddr, MxRecord, NaptrRecord, Ns, Ptr, Record, SoaRecord, SrvRecord, Txt,
 };
 use crate::callback_futures::in_callbacks_as;
 use crate::error::Error;
 use crate::promise::{Deferred, Promise};
+use phaseloop::spawn_blocking;
 
 /// Asks name servers for records. JavaScript: `new dns.promises.Resolver({ timeout, tries })`.
 ///
@@ -43,43 +44,41 @@ use crate::promise::{Deferred, Promise};
 ///     })
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Resolver {
     settings: Settings,
-}
-
-impl Default for Resolver {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Resolver {
     /// Creates a resolver with the name servers of the system.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            settings: Settings::of_system(),
-        }
+        Self::default()
     }
 
     /// Sets the wait for the first answer, and the number of rounds, which is at least one.
     /// JavaScript: `{ timeout, tries }`.
     #[must_use]
-    pub fn patience(mut self, timeout: Duration, tries: u32) -> Self {
+    pub fn timeout(mut self, timeout: Duration, tries: u32) -> Self {
         (self.settings.wait, self.settings.rounds) = (timeout, tries);
         self
     }
 
     /// Returns the name servers; those of the port 53 without it. JavaScript:
     /// `resolver.getServers()`.
+    ///
+    /// Without [`set_servers`](Self::set_servers), the call reads `/etc/resolv.conf` and blocks.
+    /// Questions read it in the pool.
     #[must_use]
     pub fn get_servers(&self) -> Vec<String> {
         let text = |server: &SocketAddr| match server.port() {
             53 => server.ip().to_string(),
             _ => server.to_string(),
         };
-        self.settings.servers.iter().map(text).collect()
+        match &self.settings.servers {
+            Some(servers) => servers.iter().map(text).collect(),
+            None => system_servers().iter().map(text).collect(),
+        }
     }
 
     /// Sets the name servers: IP addresses, perhaps with a port. JavaScript:
@@ -100,7 +99,8 @@ impl Resolver {
             };
             server(text).ok_or_else(invalid)
         };
-        self.settings.servers = servers.into_iter().map(known).collect::<Result<_, _>>()?;
+        let servers = servers.into_iter().map(known).collect::<Result<_, _>>()?;
+        self.settings.servers = Some(servers);
         Ok(())
     }
 
@@ -124,36 +124,39 @@ impl Resolver {
     /// `resolver.reverse(ip)`.
     #[track_caller]
     pub fn reverse(&self, ip: IpAddr) -> Promise<Vec<String>> {
-        let names = hosts(
-            &std::fs::read_to_string("/etc/hosts").unwrap_or_default(),
-            ip,
-        );
-        if !names.is_empty() {
-            return Promise::resolved(names);
-        }
-        let deferred = Deferred::new();
-        let (promise, convert) = (deferred.promise(), texts as fn(Vec<HostByAddr>) -> _);
-        self.ask(&reversed(ip), convert, move |found| {
-            deferred.settle(found.map_err(|error| renamed(&error, ip).into()));
+        let (settings, deferred) = (self.settings.clone(), Deferred::new());
+        let promise = deferred.promise();
+        in_callbacks_as("QUERYWRAP", async move {
+            deferred.settle(names_of(&settings, ip).await.map_err(Into::into));
         });
         promise
     }
+}
+
+/// Returns the names of an address. The file of hosts goes first.
+async fn names_of(settings: &Settings, ip: IpAddr) -> Result<Vec<String>, Error> {
+    let read = move || {
+        hosts(
+            &std::fs::read_to_string("/etc/hosts").unwrap_or_default(),
+            ip,
+        )
+    };
+    let known = spawn_blocking(read).await.unwrap_or_default();
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let found = settings.resolve::<HostByAddr>(&reversed(ip)).await;
+    found.map(texts).map_err(|code| {
+        // No name is a name that is not found.
+        let code = if code == "ENODATA" { "ENOTFOUND" } else { code };
+        Error::with_code(code, format!("{} {code} {ip}", HostByAddr::CALL))
+    })
 }
 
 /// The error of a question, in Node's words.
 fn failed(call: &str, code: Code, name: &str) -> Error {
     let text = format!("{call} {code} {name}");
     Error::with_code(code, text.trim_end().to_owned())
-}
-
-/// The error of a reverse lookup, which names the address. No name is a name that is not found.
-fn renamed(error: &Error, ip: IpAddr) -> Error {
-    let code = match error.code().unwrap_or_default() {
-        "ENODATA" => "ENOTFOUND".to_owned(),
-        code => code.to_owned(),
-    };
-    let text = format!("getHostByAddr {code} {ip}");
-    Error::with_code(code, text)
 }
 
 /// Returns the names of an address in the text of a file of hosts.
@@ -279,9 +282,8 @@ questions! {
 /// When no loop runs on this thread.
 #[track_caller]
 pub fn reverse(ip: IpAddr, callback: impl FnOnce(Result<Vec<String>, Error>) + 'static) {
-    let found = Resolver::new().reverse(ip);
     in_callbacks_as("QUERYWRAP", async move {
-        callback(found.await.map_err(Error::from));
+        callback(names_of(&Settings::default(), ip).await);
     });
 }
 

@@ -147,7 +147,7 @@ async fn dns_records() {
     let bound = once(&udp, LISTENING);
     udp.bind(address);
     bound.await.unwrap();
-    let mut resolver = Resolver::new().patience(Duration::from_millis(200), 1);
+    let mut resolver = Resolver::new().timeout(Duration::from_millis(200), 1);
     resolver.set_servers([address.to_string()]).unwrap();
     let r = Rc::new(resolver.clone());
     for name in [
