@@ -30,7 +30,7 @@
 //! | `executionAsyncId()`, `triggerAsyncId()` | [`execution_async_id`], [`trigger_async_id`] |
 //! | `EventEmitterAsyncResource` | [`events::EventEmitterAsyncResource`] |
 //!
-//! # What runs with which store
+//! # The store of each callback
 //!
 //! | what | store of |
 //! |---|---|

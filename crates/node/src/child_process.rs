@@ -410,8 +410,10 @@ impl ChildProcess {
             };
             this.outputs().for_each(discard);
             #[cfg(unix)]
-            for (_, socket) in this.inner.sockets.borrow().clone() {
-                discard(socket.readable());
+            {
+                let sockets = this.inner.sockets.borrow().clone();
+                let readables = sockets.iter().map(|(_, socket)| socket.readable());
+                readables.for_each(discard);
             }
         });
         self.closed_one();
@@ -439,8 +441,10 @@ impl ChildProcess {
             self.inner.emitter.emit(stream::CLOSE, ());
             return;
         }
-        self.emit_exit_of_close();
-        emitter.emit_last(stream::CLOSE);
+        emitter.end_with(|| {
+            self.emit_exit_of_close();
+            emitter.emit(stream::CLOSE, ());
+        });
     }
 
     fn emit_exit_of_close(&self) {

@@ -365,6 +365,13 @@ impl EventEmitter {
     /// Emits the last event of the owner, and drops the listeners that were there before it, also
     /// if one of them panics. Those that are added meanwhile stay.
     pub(super) fn emit_last(&self, event: Event<()>) {
+        self.end_with(|| {
+            self.emit(event, ());
+        });
+    }
+
+    /// Calls `emit`, which emits the last events of the owner, as [`emit_last`](Self::emit_last).
+    pub(super) fn end_with(&self, emit: impl FnOnce()) {
         struct Last<'a>(&'a EventEmitter, Mark);
         impl Drop for Last<'_> {
             fn drop(&mut self) {
@@ -372,7 +379,7 @@ impl EventEmitter {
             }
         }
         let _last = Last(self, Mark::now());
-        self.emit(event, ());
+        emit();
     }
 
     /// Removes the listeners that an event has now, the last one first. A listener of
@@ -399,6 +406,12 @@ impl EventEmitter {
         let listeners = self.inner.listeners.borrow();
         let events = listeners.events().into_iter();
         events.map(|entry| entry.name.to_cow()).collect()
+    }
+
+    /// Returns whether both are handles to one emitter.
+    #[cfg(all(unix, feature = "tty"))]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.inner, &other.inner)
     }
 
     // Emitting.

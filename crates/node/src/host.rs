@@ -202,3 +202,47 @@ pub fn decode_with<T: ByteChunk>(
 ) {
     readable.decode_with(encoding, decode);
 }
+
+/// Returns the handle of an open file.
+#[must_use]
+pub fn file_handle(file: std::fs::File) -> super::fs::FileHandle {
+    super::fs::FileHandle::of(file)
+}
+
+/// Returns the open file of a handle.
+///
+/// # Errors
+///
+/// `EBADF` once it is closed.
+pub fn file_of(
+    handle: &super::fs::FileHandle,
+) -> Result<std::sync::Arc<std::fs::File>, super::Error> {
+    handle.opened()
+}
+
+/// Closes the file of a handle at once: when what uses it on the pool has ended.
+pub fn close_file(handle: &super::fs::FileHandle) {
+    drop(handle.take());
+}
+
+/// Reads a stream line by line, whose chunks convert to bytes.
+///
+/// # Panics
+///
+/// When no loop runs on this thread.
+#[must_use]
+pub fn create_interface<T>(input: &Readable<T>) -> super::readline::Interface
+where
+    T: Clone + Into<Vec<u8>> + 'static,
+{
+    super::readline::interface_of(input)
+}
+
+/// Sets what writes the prompts and questions of an interface.
+#[must_use = "a handle to the same interface is returned"]
+pub fn readline_output(
+    interface: super::readline::Interface,
+    write: impl Fn(&str) + 'static,
+) -> super::readline::Interface {
+    interface.output_with(write)
+}

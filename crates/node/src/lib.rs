@@ -25,7 +25,7 @@
 //! A new Rust program does not need this crate: tasks, [`time::sleep`] and the rest of `phaseloop`
 //! take less code.
 //!
-//! # What waiting costs
+//! # The cost of waiting
 //!
 //! The main difference between the two languages: in Rust, `await` on a ready future continues at
 //! once; in JavaScript it never does. A port that depends on the order of two functions therefore
@@ -149,3 +149,8 @@ pub use phaseloop::task::{next_tick, queue_microtask, set_immediate};
 pub fn clear_immediate(immediate: &Immediate) {
     immediate.clear();
 }
+
+/// Compiles and runs the recipe of `phaseloop::guide::cookbook`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../src/guide/cookbook_node.md")]
+struct Cookbook;

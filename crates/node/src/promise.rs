@@ -36,7 +36,7 @@ use phaseloop::task::Id;
 /// were registered.
 ///
 /// Awaiting a settled promise costs one microtask as well, as JavaScript's `await` does and Rust's
-/// does not; see [the table](super#what-waiting-costs) of the module.
+/// does not; see [the table](super#the-cost-of-waiting) of the module.
 ///
 /// A rejected promise without a handler is reported; see
 /// [`process::on_unhandled_rejection`](super::process::on_unhandled_rejection).

@@ -227,6 +227,8 @@ fn report(node: &Node, payload: &mut Payload) {
 }
 
 /// The outcome of a program. If `main` returns it, the process exits with its [code](Self::code).
+/// If that is 0 and the main future has returned an `Err`, the error is printed, and the process
+/// exits with 1.
 ///
 /// ```no_run
 /// use phaseloop_node::{Exit, run};
@@ -288,15 +290,18 @@ impl<T> Drop for Exit<T> {
     }
 }
 
-impl<T> Termination for Exit<T> {
-    fn report(self) -> ExitCode {
+impl<T: Termination> Termination for Exit<T> {
+    fn report(mut self) -> ExitCode {
         if let (UNSETTLED_MAIN, Some(pending)) = (self.code, &self.pending) {
             stderr::print(format_args!(
                 "phaseloop: nothing is left that could wake what is still pending: {pending}"
             ));
         }
-        // The kernel, too, keeps only the low eight bits.
-        ExitCode::from(self.code() as u8)
+        match self.code() {
+            0 => self.output.take().map_or(ExitCode::SUCCESS, T::report),
+            // The kernel, too, keeps only the low eight bits.
+            code => ExitCode::from(code as u8),
+        }
     }
 }
 

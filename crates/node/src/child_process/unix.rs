@@ -103,9 +103,6 @@ impl Pipes {
     pub(super) fn start(self, mut command: Command) -> ChildProcess {
         let child = ChildProcess::start(&mut command);
         drop(command);
-        if child.pid().is_none() {
-            return child;
-        }
         for (number, stream) in self.sockets {
             child.add_socket(number, stream);
         }

@@ -49,13 +49,19 @@ pub struct FileHandle {
 }
 
 impl FileHandle {
+    pub(crate) fn of(file: File) -> Self {
+        Self {
+            file: Rc::new(RefCell::new(Some(Opened::new(file)))),
+        }
+    }
+
     pub(crate) fn opened(&self) -> Result<Opened, Error> {
         let file = self.file.borrow().clone();
         file.ok_or_else(|| Error::with_code("EBADF", "file closed"))
     }
 
     /// Takes the file out, to be closed.
-    pub(super) fn take(&self) -> Option<Opened> {
+    pub(crate) fn take(&self) -> Option<Opened> {
         self.file.take()
     }
 }

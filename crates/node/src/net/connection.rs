@@ -11,7 +11,7 @@ use crate::site::Site;
 use phaseloop::net::{Keepalive, TcpListener, TcpStream};
 use phaseloop::{Close, Handle};
 
-/// A connected stream.
+/// A connected stream. Its callers hold borrows: no method runs user code, but for `close`.
 pub(crate) trait Connection {
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     fn poll_write(&self, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>>;

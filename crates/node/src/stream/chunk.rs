@@ -203,7 +203,7 @@ pub(super) struct Mode<T: 'static> {
     bytes: Option<&'static Bytes<T>>,
 }
 
-// Written by hand: a derive would require `T: Clone`, but the field is a reference.
+// Not derived: a derive would require `T: Clone`, but the field is a reference.
 impl<T> Clone for Mode<T> {
     fn clone(&self) -> Self {
         *self

@@ -58,11 +58,10 @@ impl Options {
     }
 }
 
-/// Implements the shared options of a builder with the fields `high_water_mark` and
-/// `options`.
+/// Implements the shared options of a builder with the field `options`.
 macro_rules! impl_options {
-    ($Builder:ident) => {
-        impl<T: 'static> $Builder<T> {
+    ($Builder:ident<$($T:ident),+>) => {
+        impl<$($T: 'static),+> $Builder<$($T),+> {
             /// Sets the function that is called on a tick, before all others. JavaScript: `{
             /// construct }`.
             pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
@@ -84,7 +83,12 @@ macro_rules! impl_options {
                 self
             }
         }
+    };
+}
 
+/// Shows the name of a builder and its field `high_water_mark`.
+macro_rules! impl_debug {
+    ($Builder:ident) => {
         impl<T: 'static> fmt::Debug for $Builder<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($Builder))
@@ -179,4 +183,4 @@ macro_rules! impl_stream {
     };
 }
 
-pub(super) use {impl_options, impl_stream};
+pub(super) use {impl_debug, impl_options, impl_stream};

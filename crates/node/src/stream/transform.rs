@@ -8,7 +8,7 @@ use super::base::Done;
 use super::chunk::{ByteChunk, Mode};
 use super::duplex::Duplex;
 use super::readable::{self, Readable, ReadableBuilder};
-use super::shared::Options;
+use super::shared::{Options, impl_options};
 use super::writable::{Writable, WritableBuilder};
 use crate::error::Error;
 use crate::events::{Emitter, EventEmitter};
@@ -229,6 +229,8 @@ impl<T: 'static> Transform<T, T> {
     }
 }
 
+impl_options!(TransformBuilder<W, R>);
+
 impl<W: 'static, R: 'static> TransformBuilder<W, R> {
     fn new(read_mode: Mode<R>, write_mode: Mode<W>, transform: TransformHook<W, R>) -> Self {
         Self {
@@ -266,26 +268,6 @@ impl<W: 'static, R: 'static> TransformBuilder<W, R> {
     /// Sets the high water mark of the writable side. JavaScript: `{ writableHighWaterMark }`.
     pub fn writable_high_water_mark(mut self, mark: usize) -> Self {
         self.writable_mark = Some(mark);
-        self
-    }
-
-    /// Sets the function that is called on a tick, before all others. JavaScript: `{ construct }`.
-    pub fn construct(mut self, construct: impl FnOnce(Done) + 'static) -> Self {
-        self.options.set_construct(construct);
-        self
-    }
-
-    /// Sets the function that releases the resources of the stream when it is destroyed.
-    /// JavaScript: `{ destroy }`.
-    pub fn destroy(mut self, destroy: impl FnOnce(Option<Error>, Done) + 'static) -> Self {
-        self.options.set_destroy(destroy);
-        self
-    }
-
-    /// Sets whether the stream is destroyed after its end or after an error. The default is `true`.
-    /// JavaScript: `{ autoDestroy }`.
-    pub fn auto_destroy(mut self, auto_destroy: bool) -> Self {
-        self.options.set_auto_destroy(auto_destroy);
         self
     }
 

@@ -90,7 +90,7 @@ impl Parser {
             State::Body(BodyState::Size)
         } else if self.flags.has_coding {
             match self.kind {
-                Kind::Request => return Err(Fault::InvalidTransferEncoding),
+                Kind::Request => return Err(Fault::UnknownCoding),
                 Kind::Response => State::Body(BodyState::UntilClose),
             }
         } else if !self.flags.has_length {

@@ -16,6 +16,15 @@ pub(in crate::http) enum Fault {
     InvalidContentLength,
     UnexpectedContentLength,
     InvalidTransferEncoding,
+    ContentLengthOverflow,
+    EmptyContentLength,
+    /// The body of a request whose last coding is not `chunked` has no end.
+    UnknownCoding,
+    EmptyTransferEncoding,
+    /// A transfer coding behind a length.
+    CodingWithLength,
+    /// A length behind a transfer coding.
+    LengthWithCoding,
     InvalidChunkSize,
     ClosedConnection,
     PausedH2Upgrade,
@@ -58,9 +67,29 @@ impl Fault {
             Self::UnexpectedContentLength => {
                 ("HPE_UNEXPECTED_CONTENT_LENGTH", "Duplicate Content-Length")
             }
-            Self::InvalidTransferEncoding => {
-                ("HPE_INVALID_TRANSFER_ENCODING", "Invalid Transfer-Encoding")
+            Self::InvalidTransferEncoding => (
+                "HPE_INVALID_TRANSFER_ENCODING",
+                "Invalid `Transfer-Encoding` header value",
+            ),
+            Self::UnknownCoding => (
+                "HPE_INVALID_TRANSFER_ENCODING",
+                "Request has invalid `Transfer-Encoding`",
+            ),
+            Self::ContentLengthOverflow => {
+                ("HPE_INVALID_CONTENT_LENGTH", "Content-Length overflow")
             }
+            Self::EmptyContentLength => ("HPE_INVALID_CONTENT_LENGTH", "Empty Content-Length"),
+            Self::EmptyTransferEncoding => {
+                ("HPE_INVALID_TRANSFER_ENCODING", "Empty Transfer-Encoding")
+            }
+            Self::CodingWithLength => (
+                "HPE_INVALID_TRANSFER_ENCODING",
+                "Transfer-Encoding can't be present with Content-Length",
+            ),
+            Self::LengthWithCoding => (
+                "HPE_INVALID_CONTENT_LENGTH",
+                "Content-Length can't be present with Transfer-Encoding",
+            ),
             Self::InvalidChunkSize => ("HPE_INVALID_CHUNK_SIZE", "Invalid chunk size"),
             Self::ClosedConnection => ("HPE_CLOSED_CONNECTION", "Data after `Connection: close`"),
             Self::PausedH2Upgrade => ("HPE_PAUSED_H2_UPGRADE", "HTTP/2 connection preface"),

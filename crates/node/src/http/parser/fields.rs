@@ -214,10 +214,10 @@ impl Parser {
         self.name_end = self.head.size();
         match special {
             Special::TransferEncoding if self.flags.has_length => {
-                return Err(Fault::InvalidTransferEncoding);
+                return Err(Fault::CodingWithLength);
             }
             Special::ContentLength if self.flags.has_coding => {
-                return Err(Fault::InvalidContentLength);
+                return Err(Fault::LengthWithCoding);
             }
             _ => {}
         }
@@ -327,7 +327,7 @@ impl Parser {
             let longer = longer.and_then(|length| length.checked_add(digit));
             let Some(longer) = longer else {
                 *at += 1;
-                return Err(Fault::InvalidContentLength);
+                return Err(Fault::ContentLengthOverflow);
             };
             self.length = longer;
         } else if matches!(byte, b' ' | b'\t') {
@@ -400,8 +400,8 @@ impl Parser {
             return Err(Fault::InvalidHeaderToken);
         }
         match self.special {
-            Special::ContentLength => return Err(Fault::InvalidContentLength),
-            Special::TransferEncoding => return Err(Fault::InvalidTransferEncoding),
+            Special::ContentLength => return Err(Fault::EmptyContentLength),
+            Special::TransferEncoding => return Err(Fault::EmptyTransferEncoding),
             _ => {}
         }
         self.end_field()

@@ -281,15 +281,19 @@ impl Socket {
     }
 
     /// Returns the local address, also after the close. `None` for a local socket. JavaScript:
-    /// `socket.localAddress`.
+    /// `socket.localAddress`, `socket.localPort`.
     #[must_use]
+    #[doc(alias = "localPort")]
+    #[doc(alias = "local_port")]
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.inner.addresses.get().0
     }
 
     /// Returns the address of the peer, also after the close. `None` for a local socket.
-    /// JavaScript: `socket.remoteAddress`.
+    /// JavaScript: `socket.remoteAddress`, `socket.remotePort`.
     #[must_use]
+    #[doc(alias = "remotePort")]
+    #[doc(alias = "remote_port")]
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.inner.addresses.get().1
     }

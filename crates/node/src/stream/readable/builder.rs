@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::events::Watch;
 use crate::stream::base::{Base, Done, ReadableSide};
 use crate::stream::chunk::Mode;
-use crate::stream::shared::{Options, impl_options};
+use crate::stream::shared::{Options, impl_debug, impl_options};
 
 /// Builds a [`Readable`].
 ///
@@ -124,4 +124,5 @@ impl<T: 'static> ReadableBuilder<T> {
     }
 }
 
-impl_options!(ReadableBuilder);
+impl_options!(ReadableBuilder<T>);
+impl_debug!(ReadableBuilder);

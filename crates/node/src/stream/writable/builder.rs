@@ -9,7 +9,7 @@ use super::{Functions, Output, State, Writable, WriteHook};
 use crate::error::Error;
 use crate::stream::base::{Base, Done, WritableSide};
 use crate::stream::chunk::Mode;
-use crate::stream::shared::{Options, impl_options};
+use crate::stream::shared::{Options, impl_debug, impl_options};
 
 /// Builds a [`Writable`].
 ///
@@ -127,4 +127,5 @@ impl<T: 'static> WritableBuilder<T> {
     }
 }
 
-impl_options!(WritableBuilder);
+impl_options!(WritableBuilder<T>);
+impl_debug!(WritableBuilder);
