@@ -60,7 +60,7 @@ pub(crate) fn compare(batches: u32) -> Result<(), String> {
         .map_err(|error| format!("node: {error}"))?;
     let theirs = String::from_utf8_lossy(&node.stdout);
     let ours = node::run(measure_all(batches)).into_output();
-    let ours = ours.ok_or("the program ran dry")?;
+    let ours = ours.ok_or("the program never ended")?;
     println!(
         "{:<46}{:>14}{:>14}{:>8}",
         "operations/s", "phaseloop", "node", "ratio"

@@ -1,17 +1,13 @@
 //! Servers on all loops of a cluster.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use phaseloop::cluster::{self, Balance, Listeners};
+use phaseloop::cluster;
 use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 use phaseloop::net::TcpStream;
 use phaseloop_node::{http, net};
 
-async fn listeners() -> Listeners {
-    let listen = cluster::listen("127.0.0.1:0").balance(Balance::RoundRobin);
-    listen.await.unwrap()
-}
+use crate::util::clusters::{listeners, shut_down, until_all_listen};
 
 /// Connects four times, sends a text, and returns the answers.
 async fn ask(address: SocketAddr, text: &str) -> Vec<String> {
@@ -25,18 +21,6 @@ async fn ask(address: SocketAddr, text: &str) -> Vec<String> {
     }
     answers.sort();
     answers
-}
-
-/// Waits until both loops listen: a connection goes to a loop that does.
-async fn until_all_listen(mut listening: cluster::Receiver<()>) {
-    for _ in 0..2 {
-        listening.recv().await.unwrap();
-    }
-}
-
-async fn shut_down() {
-    let stopped = cluster::current().shutdown(Duration::from_secs(20)).await;
-    assert!(stopped.is_clean(), "{stopped}");
 }
 
 // C14: `server.listen` takes the listener of a loop, as Node takes a handle.

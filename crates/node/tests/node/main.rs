@@ -7,6 +7,7 @@
 #[path = "../../../../tests/util"]
 mod util {
     pub(crate) mod child;
+    pub(crate) mod clusters;
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod faults;
     pub(crate) mod files;
@@ -14,9 +15,15 @@ mod util {
     pub(crate) mod http;
     pub(crate) mod panics;
     pub(crate) mod peers;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod pty;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod screen;
     pub(crate) mod sites;
     #[cfg(all(target_os = "linux", not(phaseloop_portable_poller)))]
     pub(crate) mod strace;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod terminal;
     pub(crate) mod trace;
     pub(crate) mod wakers;
 }
@@ -63,6 +70,7 @@ mod npm;
 mod process;
 mod promises;
 mod readline;
+mod readline_tty;
 mod reports;
 mod sites;
 mod streams;
@@ -72,6 +80,7 @@ mod text;
 mod timers;
 mod timers_promises;
 mod tls;
+mod tls_over;
 mod waits;
 mod weak_this;
 #[cfg(windows)]

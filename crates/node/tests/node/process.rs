@@ -217,7 +217,8 @@ fn a_panic_that_nobody_looks_at_goes_on() {
     assert_eq!(panic_of(|| fails().into_output()), "boom");
     let exit = fails();
     assert_eq!((exit.code(), exit.into_output()), (1, Some(1)));
-    assert_eq!(fails().report(), ExitCode::from(1));
+    let fails = node::run(async { drop(set_immediate(|| panic!("boom"))) });
+    assert_eq!(fails.report(), ExitCode::from(1));
 }
 
 /// N23: a value that is no error is wrapped, and so is a panic with a payload that is no text.
@@ -376,6 +377,27 @@ fn an_exit_in_a_task_is_no_panic() {
     });
     if let Some(errors) = errors {
         assert!(!errors.contains("panicked"), "{errors}");
+    }
+}
+
+#[test]
+fn an_error_that_main_returns_is_printed_and_the_code_is_1() {
+    let errors = errors_of(
+        "an_error_that_main_returns_is_printed_and_the_code_is_1",
+        || {
+            let fails = node::run(async { Err::<(), _>(std::io::Error::other("no such note")) });
+            assert_eq!(fails.report(), ExitCode::from(1));
+            let passes = node::run(async { Ok::<_, Reason>(()) });
+            assert_eq!(passes.report(), ExitCode::SUCCESS);
+            let exits = node::run(async {
+                process::set_exit_code(3);
+                Ok::<_, Reason>(())
+            });
+            assert_eq!(exits.report(), ExitCode::from(3));
+        },
+    );
+    if let Some(errors) = errors {
+        assert!(errors.contains("no such note"), "{errors}");
     }
 }
 

@@ -611,3 +611,21 @@ fn errors_keep_what_they_are_about() {
     });
     assert_eq!(exit.code(), 0);
 }
+
+/// N102, N144: a listener that is added inside CLOSE is called for what is emitted later.
+#[test]
+fn listeners_that_are_added_inside_the_close_of_a_child_stay() {
+    let text = trace(|log| {
+        let child = spawn("true", []);
+        let it = child.clone();
+        child.on(phaseloop_node::child_process::CLOSE, move |_| {
+            let heard = log.clone();
+            it.on(ERROR, move |error| heard.say(error));
+            let it = it.clone();
+            set_immediate(move || {
+                it.emit(ERROR, Error::new("later"));
+            });
+        });
+    });
+    assert_eq!(text.trim(), "later");
+}

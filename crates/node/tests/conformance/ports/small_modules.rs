@@ -1,4 +1,4 @@
-//! 378, 379: awaited events, streams from iterators, promises of streams, and small modules.
+//! 378, 379, 917: awaited events, streams from iterators, promises of streams, and small modules.
 
 use futures::StreamExt as _;
 use phaseloop_node::events::{self, ERROR, Event, EventEmitter};
@@ -6,17 +6,18 @@ use phaseloop_node::stream::promises::{finished, pipeline};
 use phaseloop_node::stream::{CLOSE, Readable, Writable};
 use phaseloop_node::string_decoder::{Encoding, StringDecoder};
 use phaseloop_node::timers::promises::{Options, scheduler};
-use phaseloop_node::util::promisify;
+use phaseloop_node::util::{debuglog, promisify};
 use phaseloop_node::{
-    AbortController, Emitter, Error, Promise, async_generator, call, next_tick, set_immediate,
-    set_timeout,
+    AbortController, Emitter, Error, Promise, async_generator, call, fs, net, next_tick,
+    set_immediate, set_timeout,
 };
 
-use crate::support::{log, say, says};
+use crate::support::{log, say, says, scratch};
 
 super::ports! {
     Virtual "378-events-on-and-from" => events_on_and_from,
     Virtual "379-small-modules" => small_modules,
+    Real "917-further" => further,
 }
 
 /// Logs when it is dropped: `finally`.
@@ -153,4 +154,53 @@ fn decode() {
     let half = d.write(&[0xf0, 0x9f]);
     let units = d.write(&[0x98, 0x80]).encode_utf16().count();
     log(format!("[{bad:?},{half:?},{units},{:?}]", d.end()));
+}
+
+async fn further() {
+    let debug = debuglog("phaseloop-further");
+    debug.print(format_args!("this is not written {}", 1));
+    log(format!("debuglog {}", debug.enabled()));
+    let file = scratch("further");
+    std::fs::write(&file, "text").unwrap();
+    let known = fs::promises::stat(&file).await.unwrap();
+    let (user, group) = (known.uid(), known.gid());
+    fs::chown(file.clone(), user, group, move |result| {
+        log(format!("chown {}", result.map_or("failed", |()| "null")));
+        fs::stat(file.clone(), move |stats| {
+            let stats = stats.unwrap();
+            log(format!(
+                "owner {}",
+                stats.uid() == user && stats.gid() == group
+            ));
+            fs::chown(file.with_extension("missing"), user, group, move |result| {
+                let error = result.unwrap_err();
+                log(format!(
+                    "missing {} {}",
+                    error.code().unwrap(),
+                    error.syscall().unwrap()
+                ));
+                fs::promises::chown(&file, user, group).then(move |()| {
+                    log("promise undefined");
+                    std::fs::remove_file(&file).unwrap();
+                    exclusive();
+                });
+            });
+        });
+    });
+}
+
+fn exclusive() {
+    // Each server of this crate has a socket of its own.
+    let server = net::Server::new();
+    server.listen_this(("127.0.0.1", 0), |server| {
+        log(format!("exclusive {}", server.is_listening()));
+        let (server, address) = (server.clone(), server.address().unwrap());
+        let second = net::Server::new();
+        second.on(ERROR, move |error| {
+            log(format!("second {}", error.code().unwrap()));
+            server.on(CLOSE, says("closed"));
+            server.close();
+        });
+        second.listen(address);
+    });
 }
