@@ -68,7 +68,7 @@ impl Engine {
         Ok(Self(Rc::new(Owner(inner))))
     }
 
-    fn inner(&self) -> &Rc<Inner> {
+    pub(crate) fn inner(&self) -> &Rc<Inner> {
         &self.0.0
     }
 
@@ -105,6 +105,14 @@ impl Engine {
             Ok(scope.hold(&scope.internal("runMain", &[file])?))
         })?;
         Ok(Value::new(value))
+    }
+
+    /// Runs the source of a worker as a CommonJS program.
+    pub(crate) fn run_source(&self, source: &str) -> Result<(), Error> {
+        self.inner().try_run(|scope| {
+            scope.internal("runSource", &[scope.string(source)?])?;
+            Ok(())
+        })
     }
 
     /// Adds a function to the module `rust:app`.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::api::Engine;
 use crate::data::{Data, Settings};
-use crate::engine::Limits;
 use crate::error::Error;
 
 /// The modules that a program may ask for.
@@ -78,7 +77,6 @@ impl<F: FnMut(bool, &str) + 'static> Console for F {
 /// }
 /// ```
 pub struct Builder {
-    limits: Limits,
     settings: Settings,
     console: Option<Box<dyn Console>>,
 }
@@ -86,24 +84,26 @@ pub struct Builder {
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Builder");
-        text.field("limits", &self.limits)
-            .field("settings", &self.settings);
-        text.finish_non_exhaustive()
+        text.field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         Self {
-            limits: Limits {
-                memory: 0,
-                stack: 512 * 1024,
-                time: None,
-            },
             settings: Settings {
                 argv: std::env::args().take(1).collect(),
                 ..Settings::default()
             },
+            console: None,
+        }
+    }
+
+    /// The settings of an engine like another one.
+    pub(crate) fn of(settings: Settings) -> Self {
+        Self {
+            settings,
             console: None,
         }
     }
@@ -113,7 +113,7 @@ impl Builder {
     /// is no limit.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
-        self.limits.memory = bytes;
+        self.settings.limits.memory = bytes;
         self
     }
 
@@ -121,7 +121,7 @@ impl Builder {
     /// `RangeError`, which it may catch.
     #[must_use]
     pub fn stack_limit(mut self, bytes: usize) -> Self {
-        self.limits.stack = bytes;
+        self.settings.limits.stack = bytes;
         self
     }
 
@@ -129,7 +129,7 @@ impl Builder {
     /// ended; it cannot catch the error.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.limits.time = Some(limit);
+        self.settings.limits.time = Some(limit);
         self
     }
 
@@ -191,8 +191,9 @@ impl Builder {
     ///
     /// If the limits leave no room for the engine itself.
     pub fn build(self) -> Result<Engine, Error> {
+        let limits = self.settings.limits;
         let data = Data::new(self.settings);
         *data.console.borrow_mut() = self.console;
-        Engine::start(self.limits, data)
+        Engine::start(limits, data)
     }
 }

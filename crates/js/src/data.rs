@@ -3,6 +3,9 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use phaseloop_node::Timeout;
 use phaseloop_node::host::{NumberedMap, Rejection, ReportLine};
@@ -10,10 +13,10 @@ use phaseloop_node::process::Listener;
 use phaseloop_node::stream::StreamId;
 use slab::Slab;
 
-use crate::engine::{Held, Kept};
+use crate::engine::{Held, Kept, Limits};
 
 /// The settings of the program that an engine runs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Option<Vec<(String, String)>>,
@@ -21,6 +24,9 @@ pub(crate) struct Settings {
     pub(crate) modules: crate::Modules,
     pub(crate) files: crate::Files,
     pub(crate) positions: bool,
+    pub(crate) limits: Limits,
+    /// Ends the script when it is set: that of a worker.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 /// The state of an engine. Numbers are never used again.
@@ -38,8 +44,7 @@ pub(crate) struct Data {
     /// The listeners of the process, by event.
     pub(crate) listeners: RefCell<HashMap<String, Listener>>,
     /// Rejected promises that had no handler, by address.
-    pub(crate) rejections:
-        RefCell<HashMap<usize, (Rejection, std::rc::Rc<crate::error::Rejected>)>>,
+    pub(crate) rejections: RefCell<HashMap<usize, (Rejection, Rc<crate::error::Rejected>)>>,
     /// What Rust has put in the place of modules.
     pub(crate) modules: RefCell<HashMap<String, Held>>,
     pub(crate) console: RefCell<Option<Box<dyn crate::Console>>>,
@@ -49,10 +54,15 @@ pub(crate) struct Data {
     pub(crate) lent: Cell<Option<crate::natives::Handle>>,
     pub(crate) lent_agent: Cell<Option<phaseloop_node::http::Agent>>,
     pub(crate) lent_signal: Cell<Option<phaseloop_node::AbortSignal>>,
+    pub(crate) lent_file: Cell<Option<phaseloop_node::fs::FileHandle>>,
     pub(crate) lent_histogram: Cell<Option<crate::natives::Recordable>>,
     pub(crate) lent_list: Cell<Option<phaseloop_node::net::BlockList>>,
     /// The objects of streams that Rust has made, until they are closed.
     pub(crate) kept: RefCell<HashMap<StreamId, Held>>,
+    /// The workers that run, by number.
+    pub(crate) workers: RefCell<HashMap<usize, Rc<crate::natives::Running>>>,
+    /// The channel to the parent, in a worker.
+    pub(crate) parent: RefCell<Option<crate::natives::Parent>>,
     last: Cell<usize>,
 }
 
@@ -111,7 +121,11 @@ impl Data {
             listener.remove();
         }
         let (modules, rejections) = (self.modules.take(), self.rejections.take());
-        let kept = self.kept.take();
+        let workers = self.workers.take();
+        for worker in workers.values() {
+            drop(worker.stop());
+        }
+        let kept = (self.kept.take(), workers, self.parent.take());
         drop((kept, timers, immediates, listeners, modules, rejections));
         drop(self.calls.take());
     }

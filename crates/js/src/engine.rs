@@ -24,6 +24,7 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
 use std::rc::{Rc, Weak};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use phaseloop_node::host;
@@ -61,6 +62,16 @@ pub(crate) struct Limits {
     pub(crate) stack: usize,
     /// Time of one callback, or of one run of jobs.
     pub(crate) time: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: 0,
+            stack: 512 * 1024,
+            time: None,
+        }
+    }
 }
 
 /// An engine: a heap, a global object, and the state of what is bound.
@@ -104,9 +115,12 @@ impl Inner {
         runtime.set_max_stack_size(limits.stack);
         let context = Context::full(&runtime).map_err(failed)?;
         let deadline = Rc::new(Cell::new(None::<Instant>));
-        if limits.time.is_some() {
+        let stop = data.settings.stop.clone();
+        if limits.time.is_some() || stop.is_some() {
             let deadline = deadline.clone();
-            let is_over = move || deadline.get().is_some_and(|end| Instant::now() >= end);
+            let is_stopped = move || stop.as_ref().is_some_and(|it| it.load(Ordering::Relaxed));
+            let is_late = move || deadline.get().is_some_and(|end| Instant::now() >= end);
+            let is_over = move || is_late() || is_stopped();
             runtime.set_interrupt_handler(Some(Box::new(is_over)));
         }
         let raw = context.as_raw();

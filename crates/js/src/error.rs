@@ -316,6 +316,10 @@ pub(crate) fn of_node<'js>(scope: &Scope<'js>, error: &NodeError) -> Res<'js> {
             fields.set(key, &scope.string(&path.to_string_lossy())?)?;
         }
     }
+    let cause = std::error::Error::source(error).and_then(|it| it.downcast_ref());
+    if let Some(cause) = cause {
+        fields.set("cause", &of_node(scope, cause)?)?;
+    }
     if let Some(address) = error.address() {
         fields.set("address", &scope.string(&address.ip().to_string())?)?;
         fields.set("port", &scope.number(f64::from(address.port())))?;

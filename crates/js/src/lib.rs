@@ -39,3 +39,8 @@ pub use self::api::{Engine, IntoArgs, Module, Promise, Value, main};
 pub use self::builder::{Builder, Console, Files, Modules};
 pub use self::convert::{Args, FromJs, ToJs};
 pub use self::error::Error;
+
+/// Compiles and runs the recipe of `phaseloop::guide::cookbook`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../src/guide/cookbook_js.md")]
+struct Cookbook;

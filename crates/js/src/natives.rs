@@ -1,6 +1,7 @@
 //! The functions of Rust that the prelude calls.
 
 mod buffer;
+mod child_process;
 mod contexts;
 mod dgram;
 mod dns;
@@ -12,19 +13,32 @@ mod os;
 mod perf_hooks;
 mod ports;
 mod process;
+mod readline;
+mod signals;
 mod stream;
 mod system;
 mod timers;
+#[cfg(feature = "fetch")]
+mod web;
+mod workers;
 
+use std::rc::Rc;
+
+use phaseloop_node::Error;
 use phaseloop_node::host::{self, ReportLine};
 
 pub(crate) use self::perf_hooks::Recordable;
 pub(crate) use self::stream::Handle;
 pub(crate) use self::timers::Shapes;
-use crate::engine::{Native, Res, Scope, Val};
+pub(crate) use self::workers::{Parent, Running};
+use crate::engine::{Closure, Fault, Native, Res, Scope, Val};
 
 /// All functions, by name.
-const TABLES: [&[(&str, Native)]; 15] = [
+const TABLES: [&[(&str, Native)]; 19] = [
+    workers::TABLE,
+    child_process::TABLE,
+    readline::TABLE,
+    signals::TABLE,
     dns::TABLE,
     dgram::TABLE,
     perf_hooks::TABLE,
@@ -46,7 +60,12 @@ const TABLES: [&[(&str, Native)]; 15] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 20] = [
+const PUBLIC: [&str; 25] = [
+    "url",
+    "worker_threads",
+    "child_process",
+    "readline",
+    "readline/promises",
     "dns",
     "dns/promises",
     "dgram",
@@ -70,7 +89,11 @@ const PUBLIC: [&str; 20] = [
 ];
 
 /// Those of them that reach out of the engine; the timeline of `perf_hooks` is the loop's.
-const OUTSIDE: [&str; 9] = [
+const OUTSIDE: [&str; 13] = [
+    "worker_threads",
+    "child_process",
+    "readline",
+    "readline/promises",
     "dgram",
     "dns",
     "dns/promises",
@@ -86,6 +109,10 @@ const OUTSIDE: [&str; 9] = [
 pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
     let (natives, internal) = (scope.object()?, scope.object()?);
     for (name, native) in TABLES.into_iter().flatten() {
+        natives.set(name, &scope.native(name, *native)?)?;
+    }
+    #[cfg(feature = "fetch")]
+    for (name, native) in web::TABLE {
         natives.set(name, &scope.native(name, *native)?)?;
     }
     natives.set("builtin", &scope.native("builtin", builtin)?)?;
@@ -133,6 +160,9 @@ fn builtin<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let name = text(scope, args, 0)?;
     let settings = &scope.inner.data.settings;
+    if name == "url" && !cfg!(feature = "fetch") {
+        return Ok(scope.boolean(false));
+    }
     let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
     let is_allowed = match settings.modules {
         crate::Modules::None => false,
@@ -140,6 +170,41 @@ fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
         crate::Modules::Node => true,
     };
     Ok(scope.boolean(is_known && is_allowed))
+}
+
+/// An operation that is not bound, or that this platform does not have.
+fn unknown(scope: &Scope<'_>, operation: &str) -> Fault {
+    let text = format!("The operation {operation} is not implemented");
+    let error = Error::with_code("ERR_METHOD_NOT_IMPLEMENTED", text);
+    scope.throw_reason(&error.into())
+}
+
+/// The error of what the settings of the engine do not allow.
+fn denied(scope: &Scope<'_>) -> Fault {
+    let text = "Access to this API has been restricted";
+    scope.throw_reason(&Error::with_code("ERR_ACCESS_DENIED", text).into())
+}
+
+/// Refuses what could reach any file, if the engine may not.
+fn outside<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
+    match scope.inner.data.settings.files {
+        crate::Files::All => Ok(()),
+        _ => Err(denied(scope)),
+    }
+}
+
+/// Creates the function by which the prelude calls an object of Rust: the name of an operation, and
+/// its arguments.
+fn operations<'js>(
+    scope: &Scope<'js>,
+    name: &str,
+    operate: impl for<'s> Fn(&Scope<'s>, &str, &[Val<'s>]) -> Res<'s> + 'static,
+) -> Res<'js> {
+    let closure: Closure = Rc::new(move |scope, args| {
+        let operation = text(scope, args, 0)?;
+        operate(scope, &operation, args.get(1..).unwrap_or_default())
+    });
+    scope.closure(name, closure)
 }
 
 /// Returns an argument; `undefined` if it was not given.

@@ -1,17 +1,16 @@
 //! Sockets for datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::rc::Rc;
 
 use phaseloop_node::dgram::{CONNECT, Datagram, Interface, MESSAGE, Socket, SocketOptions};
-use phaseloop_node::events::{ERROR, Emitter as _};
+use phaseloop_node::events::Emitter as _;
 use phaseloop_node::net::LISTENING;
 use phaseloop_node::{Error, Reason, stream};
 
-use super::emitter::{Listen, Numbered, note, remove};
+use super::emitter::{Listen, Numbered, count_end, emit_error, note, remove};
 use super::net::shown;
-use super::{arg, number, text};
-use crate::engine::{Closure, Native, Res, Scope, Val};
+use super::{arg, number, operations, text};
+use crate::engine::{Native, Res, Scope, Val};
 use crate::error;
 
 pub(super) const TABLE: &[(&str, Native)] = &[("datagrams", new)];
@@ -32,10 +31,10 @@ fn new<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
         ..SocketOptions::default()
     });
     let listeners = Numbered::default();
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        let args = &args[1..];
-        match operation.as_str() {
+    operations(
+        scope,
+        "socket",
+        move |scope, operation, args| match operation {
             "on" => {
                 let listen = Listen::new(scope, args)?;
                 let key = listen.key();
@@ -46,10 +45,9 @@ fn new<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
                 remove(scope, &listeners, socket.emitter(), args);
                 Ok(scope.undefined())
             }
-            _ => operate(scope, &socket, &operation, args),
-        }
-    });
-    scope.closure("socket", closure)
+            _ => operate(scope, &socket, operation, args),
+        },
+    )
 }
 
 fn listen_to(socket: &Socket, listen: Listen) -> phaseloop_node::events::ListenerId {
@@ -105,13 +103,13 @@ fn operate<'js>(
     let amount = || number(scope, args, 0) as u32;
     let truth = || arg(scope, args, 0).is_truthy();
     match operation {
+        "emit" => return emit_error(scope, emitter, args),
         "count" => {
             return Ok(scope.number(match text(scope, args, 0)?.as_str() {
                 "listening" => emitter.listener_count(LISTENING),
                 "connect" => emitter.listener_count(CONNECT),
                 "message" => emitter.listener_count(MESSAGE),
-                "close" => emitter.listener_count(stream::CLOSE),
-                _ => emitter.listener_count(ERROR),
+                name => count_end(emitter, name),
             } as f64));
         }
         "onceClosed" => {

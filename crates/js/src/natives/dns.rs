@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::net::IpAddr;
-use std::rc::Rc;
 use std::time::Duration;
 
 use phaseloop_node::dns::{self, Resolver};
 use phaseloop_node::{Promise, Reason, host};
 
-use super::{arg, number, text};
-use crate::engine::{Closure, Native, Res, Scope, Val};
+use super::{arg, number, operations, text};
+use crate::engine::{Native, Res, Scope, Val};
 use crate::error;
 
 pub(super) const TABLE: &[(&str, Native)] = &[("lookup", lookup), ("resolver", resolver)];
@@ -100,15 +99,16 @@ fn resolver<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let mut resolver = Resolver::new();
     if let Some(tries) = arg(scope, args, 1).as_number() {
         let wait = Duration::from_millis(number(scope, args, 0) as u64);
-        resolver = resolver.patience(wait, tries as u32);
+        resolver = resolver.timeout(wait, tries as u32);
     }
     let resolver = RefCell::new(resolver);
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        match operation.as_str() {
+    operations(
+        scope,
+        "resolver",
+        move |scope, operation, args| match operation {
             "getServers" => texts(scope, resolver.borrow().get_servers()),
             "setServers" => {
-                let servers = args[1..].iter().map(Val::to_text);
+                let servers = args.iter().map(Val::to_text);
                 let servers = servers.collect::<Res<'_, Vec<_>>>()?;
                 match resolver.borrow_mut().set_servers(servers) {
                     Ok(()) => Ok(scope.undefined()),
@@ -117,12 +117,11 @@ fn resolver<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
             }
             _ => {
                 let resolver = resolver.borrow().clone();
-                ask(scope, &resolver, &operation, &args[1..])?;
+                ask(scope, &resolver, operation, args)?;
                 Ok(scope.undefined())
             }
-        }
-    });
-    scope.closure("resolver", closure)
+        },
+    )
 }
 
 /// Asks for records: the kind, the name, and the callback.

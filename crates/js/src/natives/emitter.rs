@@ -68,7 +68,7 @@ impl Listen {
     }
 
     /// Adds the listener; `args` makes its arguments.
-    pub(super) fn add<A: 'static>(
+    pub(super) fn add<A: ?Sized + 'static>(
         self,
         emitter: &EventEmitter,
         event: Event<A>,
@@ -87,15 +87,43 @@ impl Listen {
         self.add(emitter, event, |_, ()| Ok(Vec::new()))
     }
 
-    /// Adds a listener for `close` or `error`.
+    /// Adds a listener for `close`, `error` or the monitor of errors.
     pub(super) fn end(self, emitter: &EventEmitter) -> ListenerId {
         match self.name.as_str() {
             "close" => self.plain(emitter, stream::CLOSE),
-            _ => self.add(emitter, ERROR, |scope, error: &Error| {
-                Ok(vec![error::of_node(scope, error)?])
-            }),
+            name => {
+                let event = match name {
+                    "errorMonitor" => ERROR.monitor(),
+                    _ => ERROR,
+                };
+                self.add(emitter, event, |scope, error: &Error| {
+                    Ok(vec![error::of_node(scope, error)?])
+                })
+            }
         }
     }
+}
+
+/// Returns how many listeners an event of [`Listen::end`] has.
+pub(super) fn count_end(emitter: &EventEmitter, name: &str) -> usize {
+    match name {
+        "close" => emitter.listener_count(stream::CLOSE),
+        "errorMonitor" => emitter.listener_count(ERROR.monitor()),
+        _ => emitter.listener_count(ERROR),
+    }
+}
+
+/// Emits an error that a program emits: the name, and the error. Other events are the prelude's.
+pub(super) fn emit_error<'js>(
+    scope: &Scope<'js>,
+    emitter: &EventEmitter,
+    args: &[Val<'js>],
+) -> Res<'js> {
+    if text(scope, args, 0)? != "error" {
+        return Ok(scope.undefined());
+    }
+    let error = error::to_node(scope, &arg(scope, args, 1));
+    Ok(scope.boolean(emitter.emit(ERROR, error)))
 }
 
 /// Notes a listener that was added.

@@ -9,9 +9,9 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use phaseloop_node::{Error, Reason, host};
+use phaseloop_node::{Error, host};
 
-use super::{arg, number, text};
+use super::{arg, number, text, unknown};
 use crate::engine::{Fault, Native, Res, Scope, Val};
 use crate::error;
 
@@ -27,7 +27,6 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("remove", remove),
     ("isTerminal", is_terminal),
     ("fs", pool::call),
-    ("fsController", pool::controller),
     ("fsStream", handle::stream),
     ("fsSync", sync::call),
     ("watch", watch::watch),
@@ -44,18 +43,7 @@ fn allowed<'js>(scope: &Scope<'js>, path: PathBuf) -> Res<'js, PathBuf> {
     if scope.inner.data.settings.files.allows(&path) {
         return Ok(path);
     }
-    let error = Error::with_code(
-        "ERR_ACCESS_DENIED",
-        "Access to this API has been restricted",
-    );
-    Err(scope.throw_reason(&Reason::new(error)))
-}
-
-/// An operation that this platform does not have.
-fn unknown(scope: &Scope<'_>, operation: &str) -> Fault {
-    let text = format!("The operation {operation} is not implemented");
-    let error = Error::with_code("ERR_METHOD_NOT_IMPLEMENTED", text);
-    scope.throw_reason(&Reason::new(error))
+    Err(super::denied(scope))
 }
 
 /// The error of an operation with two paths.
@@ -131,6 +119,7 @@ fn write<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 fn is_terminal<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let has_console = scope.inner.data.console.borrow().is_some();
     let is_terminal = match number(scope, args, 0) {
+        0.0 => return Ok(scope.boolean(io::stdin().is_terminal())),
         2.0 => io::stderr().is_terminal(),
         _ => io::stdout().is_terminal(),
     };

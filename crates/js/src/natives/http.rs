@@ -14,10 +14,10 @@ use phaseloop_node::net::{Address, CONNECTION, LISTENING, Socket};
 use phaseloop_node::{Delay, Error, stream};
 
 pub(super) use self::messages::{Message, count, listen, operation};
-use super::emitter::{Listen, Numbered, note, remove};
+use super::emitter::{Listen, Numbered, count_end, emit_error, note, remove};
 use super::net::{address, shown, socket_object};
 use super::stream::{Handle, bind, keep, object_of};
-use super::{arg, number, text};
+use super::{arg, number, operations, text};
 use crate::engine::{Closure, Native, Res, Scope, Val};
 use crate::error;
 
@@ -144,11 +144,9 @@ fn new_server<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
         Err(error) => return Err(scope.throw_reason(&error.into())),
     };
     let listeners = Numbered::default();
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        server_operation(scope, &server, &listeners, &operation, &args[1..])
-    });
-    scope.closure("server", closure)
+    operations(scope, "server", move |scope, operation, args| {
+        server_operation(scope, &server, &listeners, operation, args)
+    })
 }
 
 fn listen_server(server: &Server, listen: Listen) -> ListenerId {
@@ -194,8 +192,7 @@ fn count_server(server: &Server, name: &str) -> usize {
         "timeout" => emitter.listener_count(SERVER_TIMEOUT),
         "connection" => emitter.listener_count(CONNECTION),
         "listening" => emitter.listener_count(LISTENING),
-        "close" => emitter.listener_count(stream::CLOSE),
-        _ => emitter.listener_count(phaseloop_node::events::ERROR),
+        _ => count_end(emitter, name),
     }
 }
 
@@ -213,6 +210,7 @@ fn server_operation<'js>(
             note(listeners, key, listen_server(server, listen));
         }
         "off" => remove(scope, listeners, server.emitter(), args),
+        "emit" => return emit_error(scope, server.emitter(), args),
         "count" => {
             let count = count_server(server, &text(scope, args, 0)?);
             return Ok(scope.number(count as f64));

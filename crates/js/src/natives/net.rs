@@ -10,9 +10,9 @@ use phaseloop_node::net::{
 };
 use phaseloop_node::{Delay, Error, stream};
 
-use super::emitter::{Listen, Numbered, note, remove};
+use super::emitter::{Listen, Numbered, count_end, emit_error, note, remove};
 use super::stream::{Handle, bind, keep, object_of};
-use super::{arg, number, text};
+use super::{arg, number, operations, text};
 use crate::engine::{Closure, Native, Res, Scope, Val};
 use crate::error;
 
@@ -282,11 +282,9 @@ fn new_server<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
         server.set_keep_alive(true, delay.unwrap_or(0.0));
     }
     let listeners = Numbered::default();
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        server_operation(scope, &server, &listeners, &operation, &args[1..])
-    });
-    scope.closure("server", closure)
+    operations(scope, "server", move |scope, operation, args| {
+        server_operation(scope, &server, &listeners, operation, args)
+    })
 }
 
 fn server_operation<'js>(
@@ -318,12 +316,12 @@ fn server_operation<'js>(
             remove(scope, listeners, emitter, args);
             scope.undefined()
         }
+        "emit" => return emit_error(scope, emitter, args),
         "count" => scope.number(match text(scope, args, 0)?.as_str() {
             "listening" => emitter.listener_count(LISTENING),
             "connection" => emitter.listener_count(CONNECTION),
             "drop" => emitter.listener_count(DROP),
-            "close" => emitter.listener_count(stream::CLOSE),
-            _ => emitter.listener_count(phaseloop_node::events::ERROR),
+            name => count_end(emitter, name),
         } as f64),
         "listen" => {
             let options = arg(scope, args, 0);

@@ -50,6 +50,7 @@ mod unix {
 
     pub(in super::super) const TABLE: &[(&str, Native)] = &[
         ("memory", memory),
+        ("user", user),
         ("hostname", hostname),
         ("homedir", homedir),
         ("systemName", system_name),
@@ -73,6 +74,12 @@ mod unix {
 
     fn memory<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
         Ok(scope.number(known(scope, os::resident_memory())? as f64))
+    }
+
+    /// Returns the numbers of the user and of the group.
+    fn user<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let user = known(scope, os::user())?;
+        scope.array(&[user.id, user.group].map(|id| scope.number(f64::from(id))))
     }
 
     fn hostname<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {

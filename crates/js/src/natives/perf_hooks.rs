@@ -15,7 +15,7 @@ use phaseloop_node::perf_hooks::{
 };
 use phaseloop_node::{Error, Reason};
 
-use super::{arg, number, text};
+use super::{arg, number, operations, text};
 use crate::engine::{Closure, Fault, Held, Native, Res, Scope, Val};
 
 pub(super) const TABLE: &[(&str, Native)] = &[
@@ -241,30 +241,28 @@ fn histogram<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     };
     let made = RecordableHistogram::with_options(options).map_err(|error| thrown(scope, error))?;
     let it: Recordable = Rc::new(RefCell::new(made));
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        match operation.as_str() {
+    operations(scope, "histogram", move |scope, operation, args| {
+        match operation {
             "lend" => drop(scope.inner.data.lent_histogram.replace(Some(it.clone()))),
             "record" => {
-                let done = it.borrow_mut().record(number(scope, args, 1) as u64);
+                let done = it.borrow_mut().record(number(scope, args, 0) as u64);
                 done.map_err(|error| thrown(scope, error))?;
             }
             "recordDelta" => it.borrow_mut().record_delta(),
             "reset" => it.borrow_mut().reset(),
             "add" => {
-                if let Some(other) = lent(scope, &arg(scope, args, 1))? {
+                if let Some(other) = lent(scope, &arg(scope, args, 0))? {
                     let other = other.borrow().clone();
                     it.borrow_mut().add(&other);
                 }
             }
             _ => {
-                let found = figures(scope, &it.borrow(), &operation, &args[1..])?;
+                let found = figures(scope, &it.borrow(), operation, args)?;
                 return Ok(found.unwrap_or_else(|| scope.undefined()));
             }
         }
         Ok(scope.undefined())
-    });
-    scope.closure("histogram", closure)
+    })
 }
 
 /// Returns the histogram of its function.
@@ -278,20 +276,18 @@ fn lent<'js>(scope: &Scope<'js>, function: &Val<'js>) -> Res<'js, Option<Recorda
 /// Creates a monitor of the loop's delay: the resolution. Returns its function.
 fn delay<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let it: IntervalHistogram = monitor_event_loop_delay(number(scope, args, 0) as u64);
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        Ok(match operation.as_str() {
+    operations(scope, "delay", move |scope, operation, args| {
+        Ok(match operation {
             "enable" => scope.boolean(it.enable()),
             "disable" => scope.boolean(it.disable()),
             "reset" => {
                 it.reset();
                 scope.undefined()
             }
-            _ => figures(scope, &it.histogram(), &operation, &args[1..])?
+            _ => figures(scope, &it.histogram(), operation, args)?
                 .unwrap_or_else(|| scope.undefined()),
         })
-    });
-    scope.closure("delay", closure)
+    })
 }
 
 /// How many names of functions the timelines of a process may have: it keeps them for ever.

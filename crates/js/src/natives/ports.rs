@@ -1,14 +1,12 @@
 //! Message channels, and clones of values.
 
-use std::rc::Rc;
-
 use phaseloop_node::events::Emitter as _;
 use phaseloop_node::stream::CLOSE;
 use phaseloop_node::worker_threads::{MessageChannel, MessagePort};
 
 use super::emitter::{Listen, Numbered, note, remove};
-use super::{arg, text};
-use crate::engine::{Closure, Native, Res, Scope, Val};
+use super::{arg, operations, text};
+use crate::engine::{Native, Res, Scope, Val};
 
 pub(super) const TABLE: &[(&str, Native)] = &[("channel", channel), ("clone", clone)];
 
@@ -26,18 +24,19 @@ fn channel<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
     scope.array(&[one?, two?])
 }
 
-fn port_function<'js>(scope: &Scope<'js>, port: MessagePort<Vec<u8>>) -> Res<'js> {
+pub(super) fn port_function<'js, S: From<Vec<u8>> + 'static>(
+    scope: &Scope<'js>,
+    port: MessagePort<S, Vec<u8>>,
+) -> Res<'js> {
     let listeners = Numbered::default();
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        operate(scope, &port, &listeners, &operation, &args[1..])
-    });
-    scope.closure("port", closure)
+    operations(scope, "port", move |scope, operation, args| {
+        operate(scope, &port, &listeners, operation, args)
+    })
 }
 
-fn operate<'js>(
+fn operate<'js, S: From<Vec<u8>> + 'static>(
     scope: &Scope<'js>,
-    port: &MessagePort<Vec<u8>>,
+    port: &MessagePort<S, Vec<u8>>,
     listeners: &Numbered,
     operation: &str,
     args: &[Val<'js>],
@@ -48,11 +47,11 @@ fn operate<'js>(
             let listen = Listen::new(scope, args)?;
             let key = listen.key();
             let id = match listen.name.as_str() {
-                "message" => {
-                    listen.add(emitter, MessagePort::<Vec<u8>>::MESSAGE, |scope, bytes| {
-                        Ok(vec![scope.deserialize(bytes)?])
-                    })
-                }
+                "message" => listen.add(
+                    emitter,
+                    MessagePort::<S, Vec<u8>>::MESSAGE,
+                    |scope, bytes| Ok(vec![scope.deserialize(bytes)?]),
+                ),
                 _ => listen.plain(emitter, CLOSE),
             };
             note(listeners, key, id);
@@ -60,12 +59,12 @@ fn operate<'js>(
         "off" => remove(scope, listeners, emitter, args),
         "count" => {
             let count = match text(scope, args, 0)?.as_str() {
-                "message" => emitter.listener_count(MessagePort::<Vec<u8>>::MESSAGE),
+                "message" => emitter.listener_count(MessagePort::<S, Vec<u8>>::MESSAGE),
                 _ => emitter.listener_count(CLOSE),
             };
             return Ok(scope.number(count as f64));
         }
-        "post" => port.post_message(scope.serialize(&arg(scope, args, 0))?),
+        "post" => port.post_message(scope.serialize(&arg(scope, args, 0))?.into()),
         "receive" => {
             return match port.receive_message() {
                 Some(bytes) => scope.array(&[scope.deserialize(&bytes)?]),

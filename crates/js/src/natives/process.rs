@@ -2,9 +2,12 @@
 
 use std::rc::{Rc, Weak};
 
+use phaseloop::signal::SignalKind;
+use phaseloop_node::events::Emitter as _;
 use phaseloop_node::process::{self, Listener, Origin};
 use phaseloop_node::{Reason, process as node};
 
+use super::stream::{Handle, bind, keep, written};
 use super::{arg, number, text};
 use crate::engine::{Inner, Native, Res, Scope, Val};
 use crate::error;
@@ -16,6 +19,10 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("exit", exit),
     ("reallyExit", really_exit),
     ("abort", abort),
+    ("stdin", stdin),
+    ("connected", connected),
+    ("send", send),
+    ("disconnect", disconnect),
 ];
 
 /// Calls a function of the prelude from the loop.
@@ -91,13 +98,81 @@ fn listen<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
                 Ok(vec![scope.string("warning")?, made])
             });
         })),
-        _ => None,
+        #[cfg(unix)]
+        "message" => Some(node::on_message(move |json| {
+            emit(&weak, "emitProcess", |scope| {
+                let message = scope.internal("parseJson", &[scope.string(json.as_text())?])?;
+                Ok(vec![scope.string("message")?, message])
+            });
+        })),
+        #[cfg(unix)]
+        "disconnect" => Some(node::on_disconnect(move || {
+            emit(&weak, "emitProcess", |scope| {
+                Ok(vec![scope.string("disconnect")?])
+            });
+        })),
+        _ => match SignalKind::from_name(&name) {
+            Some(signal) => Some(on_signal(scope, weak, name.clone(), signal)?),
+            None => None,
+        },
     };
     if let Some(listener) = listener {
         let listeners = &scope.inner.data.listeners;
         let before = listeners.borrow_mut().insert(name, listener);
         drop(before);
     }
+    Ok(scope.undefined())
+}
+
+fn on_signal<'js>(
+    scope: &Scope<'js>,
+    weak: Weak<Inner>,
+    name: String,
+    signal: SignalKind,
+) -> Res<'js, Listener> {
+    let listener = node::on_signal(signal, move |signal| {
+        emit(&weak, "emitProcess", |scope| {
+            let number = scope.number(f64::from(signal.as_raw()));
+            Ok(vec![scope.string(&name)?, scope.string(&name)?, number])
+        });
+    });
+    listener.map_err(|error| scope.throw_reason(&error.into()))
+}
+
+/// Returns the function of the standard input, for an object.
+fn stdin<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let (object, stream) = (arg(scope, args, 0), node::stdin());
+    keep(scope, &object, stream.emitter(), stream.id());
+    bind(scope, &object, Handle::of_bytes(Some(&stream), None))
+}
+
+/// Returns whether there is a channel to the process that has forked this one.
+fn connected<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    #[cfg(unix)]
+    let connected = node::connected();
+    #[cfg(not(unix))]
+    let connected = false;
+    Ok(scope.boolean(connected))
+}
+
+/// Sends a message to the process that has forked this one.
+fn send<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    #[cfg(unix)]
+    {
+        let json = phaseloop_node::child_process::Json::from_text(text(scope, args, 0)?);
+        let callback = arg(scope, args, 1);
+        Ok(scope.boolean(match callback.is_function() {
+            true => node::send_with(json, written(&scope.hold(&callback))),
+            false => node::send(json),
+        }))
+    }
+    #[cfg(not(unix))]
+    Err(super::unknown(scope, &text(scope, args, 0)?))
+}
+
+fn disconnect<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    #[cfg(unix)]
+    node::disconnect();
     Ok(scope.undefined())
 }
 

@@ -20,8 +20,8 @@ use self::chunk::JsChunk;
 pub(crate) use self::chunk::{Chunk, bytes_of};
 pub(super) use self::make::failure;
 use super::emitter::{Listen, Numbered, note, remove};
-use super::{arg, http, net, number, text};
-use crate::engine::{Closure, Held, Inner, Native, Res, Scope, Val};
+use super::{arg, http, net, number, operations, text};
+use crate::engine::{Held, Inner, Native, Res, Scope, Val};
 use crate::error;
 
 pub(super) const TABLE: &[(&str, Native)] = &[
@@ -176,11 +176,9 @@ pub(crate) fn bind<'js>(scope: &Scope<'js>, object: &Val<'js>, handle: Handle) -
         listeners: Numbered::default(),
         engine: Rc::downgrade(&scope.inner),
     };
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        operate(scope, &owner, &operation, &args[1..])
-    });
-    scope.closure("stream", closure)
+    operations(scope, "stream", move |scope, operation, args| {
+        operate(scope, &owner, operation, args)
+    })
 }
 
 /// Returns the stream of an object.
@@ -395,7 +393,7 @@ where
 }
 
 /// Returns the callback of a write.
-fn written(callback: &Held) -> impl FnOnce(Result<(), Error>) + 'static {
+pub(super) fn written(callback: &Held) -> impl FnOnce(Result<(), Error>) + 'static {
     let callback = callback.clone();
     move |result| {
         callback.call(|scope| match result {

@@ -141,6 +141,7 @@
     return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   };
   internal.keysOf = ownKeys;
+  internal.parseJson = JSON.parse;
 
   // Modules of the prelude are evaluated when they are first asked for.
   const saved = { Map, Set, WeakMap, WeakSet, WeakRef, Promise };

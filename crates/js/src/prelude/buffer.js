@@ -139,7 +139,7 @@
     [inspect]() {
       const shown = [...apply(Uint8Array.prototype.slice, this, [0, 50])].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
       const more = this.length > 50 ? ` ... ${this.length - 50} more byte${this.length > 51 ? 's' : ''}` : '';
-      return `<Buffer${shown ? ` ${shown}` : ''}${more}>`;
+      return `<Buffer ${shown}${more}>`;
     },
   };
   for (const key of Reflect.ownKeys(methods)) hide(proto, key, methods[key]);

@@ -6,7 +6,7 @@
   const { Buffer } = internal.builtin('buffer');
   internal.builtin('net');
   const { kNative } = internal;
-  const names = new internal.SafeSet(['listening', 'connect', 'message', 'close', 'error']);
+  const names = new internal.SafeSet(['listening', 'connect', 'message', 'close', 'error', EventEmitter.errorMonitor]);
   const known = ['type', 'reuseAddr', 'reusePort', 'ipv6Only', 'recvBufferSize', 'sendBufferSize', 'signal'];
 
   const portOf = (port, least) => {

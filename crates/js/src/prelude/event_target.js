@@ -278,6 +278,15 @@
     abort(reason = new DOMException('This operation was aborted', 'AbortError')) { this.#signal[kAbort](reason); }
     get [Symbol.toStringTag]() { return 'AbortController'; }
   }
+  // A controller of Rust that follows a signal, and what ends that.
+  internal.follow = (signal) => {
+    if (signal === undefined || signal === null) return [undefined, () => {}];
+    const controller = natives.abortController();
+    const abort = () => controller(false, signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    return [controller, () => signal.removeEventListener('abort', abort)];
+  };
   const classes = { Event, CustomEvent, EventTarget, AbortSignal, AbortController, DOMException };
   for (const name of Object.keys(classes)) internal.hide(globalThis, name, classes[name]);
   return classes;

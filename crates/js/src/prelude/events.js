@@ -256,11 +256,14 @@
     });
   };
 
+  // An option: the values are the first arguments, not lists.
+  internal.kFirst = Symbol('first');
   EventEmitter.on = function on(emitter, event, options = {}) {
     internal.needObject(options, 'options');
     const { signal } = options;
     internal.needSignal(signal, 'options.signal');
     if (signal && signal.aborted) throw internal.abortError(signal.reason);
+    const isFirst = options[internal.kFirst] === true;
     const high = options.highWaterMark ?? options.highWatermark ?? Number.MAX_SAFE_INTEGER;
     const low = options.lowWaterMark ?? options.lowWatermark ?? 1;
     const events = [];
@@ -273,7 +276,7 @@
       listen(target, name, listener, false);
       removals.push(() => unlisten(target, name, listener));
     };
-    const result = (value, done) => ({ value, done });
+    const result = (value, done) => ({ done, value });
     const close = () => {
       for (const remove of removals) remove();
       removals = [];
@@ -287,7 +290,8 @@
       else waiting.shift().reject(reason);
       close();
     };
-    const happened = (...args) => {
+    const happened = (...all) => {
+      const args = isFirst ? all[0] : all;
       if (waiting.length === 0) {
         events.push(args);
         if (!paused && events.length > high) {

@@ -7,9 +7,11 @@
   const constants = {
     F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, COPYFILE_EXCL: 1, S_IFMT: 0o170000, S_IFREG: 0o100000, S_IFDIR: 0o40000,
     S_IFCHR: 0o20000, S_IFBLK: 0o60000, S_IFIFO: 0o10000, S_IFLNK: 0o120000, S_IFSOCK: 0o140000,
+    ...(natives.platform === 'linux' ? { O_RDONLY: 0, O_WRONLY: 1, O_RDWR: 2, O_CREAT: 0o100, O_EXCL: 0o200, O_TRUNC: 0o1000, O_APPEND: 0o2000, O_NONBLOCK: 0o4000 } : {}),
   };
   const pathOf = (path, name = 'path') => {
     if (path instanceof Uint8Array) path = natives.decode(path, 'utf8');
+    else if (path !== null && typeof path === 'object' && path.protocol === 'file:') path = internal.builtin('web').fileURLToPath(path);
     if (typeof path !== 'string') throw invalidType(name, ['string', 'Buffer', 'URL'], path);
     if (path.includes('\0')) throw internal.invalidValue(name, path, 'must be a string, Uint8Array, or URL without null bytes');
     return path;
@@ -157,6 +159,27 @@
       if (modeOf(mode, 0) > 1) throw notImplemented('A mode of fs.copyFile() but COPYFILE_EXCL');
       return ['copyFile', [pathOf(from, 'src'), pathOf(to, 'dest'), modeOf(mode, 0)]];
     },
+    cp: (from, to, options) => {
+      const known = ['dereference', 'errorOnExist', 'filter', 'force', 'mode', 'preserveTimestamps', 'recursive', 'verbatimSymlinks'];
+      const given = optionsOf('cp', options, ...known);
+      const { filter, force = true } = given;
+      if (filter !== undefined) needFunction(filter, 'options.filter');
+      if (modeOf(given.mode, 0) > 1) throw notImplemented('A mode of fs.cp() but COPYFILE_EXCL');
+      const decide = filter && ((...paths) => {
+        const answer = filter(...paths);
+        if (typeof answer?.then === 'function') throw notImplemented('A filter of fs.cp() that returns a promise');
+        return answer;
+      });
+      const flags = ['dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive', 'verbatimSymlinks'].map((name) => flag(name, name === 'force' ? force : given[name]));
+      return ['cp', [pathOf(from, 'src'), pathOf(to, 'dest'), ...flags, modeOf(given.mode, 0) === 1, decide]];
+    },
+    glob: (pattern, options) => {
+      const given = optionsOf('glob', options, 'cwd', 'exclude');
+      const list = Array.isArray(pattern) ? pattern : [pattern];
+      for (const it of list) if (typeof it !== 'string') throw invalidType('patterns', ['string', 'Array'], it);
+      if (given.exclude !== undefined && typeof given.exclude !== 'function') throw notImplemented('A list of patterns as the option "exclude" of fs.glob()');
+      return ['glob', [list, given.cwd === undefined ? '.' : pathOf(given.cwd, 'options.cwd'), given.exclude]];
+    },
     open: (path, flags, mode) => ['open', [pathOf(path), flagsOf(flags, 'r'), modeOf(mode, 0o666)], (native) => internal.fsOpened(native)],
   };
   // Calls an operation, whose signal is followed until it ends.
@@ -165,12 +188,9 @@
       natives.fs(name, (error, found) => (error ? callback(error) : callback(null, value(found))), undefined, ...args);
       return;
     }
-    const controller = natives.fsController();
-    const abort = () => controller(false, internal.abortError(signal.reason));
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
+    const [controller, stop] = internal.follow(signal);
     natives.fs(name, (error, found) => {
-      signal.removeEventListener('abort', abort);
+      stop();
       if (error) callback(error);
       else callback(null, value(found));
     }, controller, ...args);
@@ -217,13 +237,20 @@
   fs.lstatSync = statSync('lstat');
   fs.readdirSync = (path, options) => {
     const [isTyped, isDeep] = entries(options);
-    if (isDeep) throw notImplemented('The option "recursive" of fs.readdirSync()');
-    return natives.fsSync('readdir', pathOf(path), isTyped);
+    const root = pathOf(path);
+    if (!isDeep) return natives.fsSync('readdir', root, isTyped);
+    const found = natives.fsSync('readdir', root, true);
+    // The list grows while it is read.
+    for (let i = 0; i < found.length; i++) {
+      const { parentPath, name } = found[i];
+      if (found[i].isDirectory()) found.push(...natives.fsSync('readdir', internal.builtin('path').join(parentPath, name), true));
+    }
+    return isTyped ? found : found.map((it) => relative(root, it));
   };
   fs.writeSync = (fd, data, ...rest) => {
     if (typeof fd !== 'number') throw invalidType('fd', 'number', fd);
     const bytes = internal.dataOf(data, 'buffer');
-    if (fd !== 1 && fd !== 2) throw notImplemented(`fs.writeSync() to the descriptor ${fd}, which is neither 1 nor 2,`);
+    if (fd !== 1 && fd !== 2) return internal.fsWriteSync(fd, data, rest);
     if (rest.some((value) => value !== undefined && value !== null)) throw notImplemented('An offset, length, position or encoding of fs.writeSync()');
     return natives.write(fd, bytes);
   };

@@ -38,6 +38,27 @@
     }
     writeFile(data, options) { return this.call('writeFile', undefined, bytesOf(data, optionsOf('FileHandle.writeFile', options, 'encoding'))); }
     appendFile(data, options) { return this.writeFile(data, options); }
+    readv(buffers, position) {
+      const views = viewsOf(buffers);
+      return this.call('read', (bytes) => {
+        let at = 0;
+        for (const view of views) {
+          const piece = bytes.subarray(at, at + view.byteLength);
+          at += filled(view, 0, piece);
+        }
+        return { bytesRead: bytes.length, buffers };
+      }, sizeOf(views), position);
+    }
+    writev(buffers, position) {
+      const views = viewsOf(buffers);
+      const whole = new Uint8Array(sizeOf(views));
+      let at = 0;
+      for (const view of views) at += filled(whole, at, view);
+      return this.call('write', (bytesWritten) => ({ bytesWritten, buffers }), whole, position);
+    }
+    readLines(options) {
+      return internal.builtin('readline').createInterface({ input: this.createReadStream(options), crlfDelay: Infinity });
+    }
     stat(options) { return optionsOf('FileHandle.stat', options) && this.call('stat', (stats) => stats); }
     truncate(length) { return this.call('truncate', undefined, lengthOf(length)); }
     chmod(mode) { return this.call('chmod', undefined, modeOf(mode)); }
@@ -53,6 +74,11 @@
   if (Symbol.asyncDispose) hide(FileHandle.prototype, Symbol.asyncDispose, function () { return this.close(); });
   internal.fsOpened = (native) => new FileHandle(native);
 
+  const viewsOf = (buffers) => {
+    if (!Array.isArray(buffers)) throw invalidType('buffers', 'ArrayBufferView[]', buffers);
+    return buffers.map((it) => (ArrayBuffer.isView(it) ? internal.dataOf(it, 'buffers') : internal.dataOf(undefined, 'buffers')));
+  };
+  const sizeOf = (views) => views.reduce((sum, view) => sum + view.byteLength, 0);
   // The part of a view that is to be read into: positional, or by options.
   const range = (buffer, args) => {
     let [offset, length, position] = args;
@@ -178,8 +204,40 @@
     if (file === undefined) process.nextTick(callback, closed(syscall));
     else f(file);
   };
+  // A file that is open, for what blocks.
+  const fileOf = (fd, syscall) => {
+    const file = opened(fd);
+    if (file === undefined) throw closed(syscall);
+    return file;
+  };
+  // What lends an open file to Rust.
+  internal.fsLender = (fd) => (operation) => fileOf(fd, 'spawn').stream(operation);
+  internal.fsWriteSync = (fd, data, args) => {
+    const [bytes, position] = part(data, args);
+    return fileOf(fd, 'write').stream('writeSync', bytes, position);
+  };
   return (fs) => {
     Object.assign(fs, {
+      openSync(path, flags, mode) {
+        const isNumber = typeof flags === 'number' && natives.platform === 'linux';
+        const [name, args] = internal.fsOperations.open(path, isNumber ? undefined : flags, mode);
+        if (isNumber) args[1] = flags | 0;
+        const file = new FileHandle(natives.fsSync(name, ...args));
+        const { fd } = file;
+        files.set(fd, file);
+        return fd;
+      },
+      closeSync(fd) {
+        const file = fileOf(fd, 'close');
+        files.delete(fd);
+        file.stream('closeSync');
+      },
+      readSync(fd, buffer, ...args) {
+        const file = fileOf(fd, 'read');
+        const [view, offset, length, position] = range(buffer, args);
+        return filled(view, offset, file.stream('readSync', length, position));
+      },
+      fstatSync(fd, options) { return optionsOf('fstatSync', options) && fileOf(fd, 'fstat').stream('statSync'); },
       ReadStream, WriteStream, Dir,
       createReadStream: (path, options) => new ReadStream(path, options), createWriteStream: (path, options) => new WriteStream(path, options),
       open(path, ...args) {

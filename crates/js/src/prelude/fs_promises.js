@@ -13,5 +13,9 @@
       }
     } }[name];
   }
+  // A list of paths, one by one.
+  promises.glob = async function* glob(pattern, options) {
+    yield* await internal.fsPromised(internal.fsOperations.glob(pattern, options));
+  };
   return promises;
 })

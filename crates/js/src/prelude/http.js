@@ -174,7 +174,7 @@
     detachSocket() { throw internal.notImplemented('response.detachSocket()'); },
   });
 
-  const serverNames = new Set(['request', 'checkContinue', 'checkExpectation', 'connect', 'upgrade', 'clientError', 'dropRequest', 'timeout', 'connection', 'listening', 'close', 'error']);
+  const serverNames = new Set(['request', 'checkContinue', 'checkExpectation', 'connect', 'upgrade', 'clientError', 'dropRequest', 'timeout', 'connection', 'listening', 'close', 'error', EventEmitter.errorMonitor]);
   function Server(options, listener) {
     if (!(this instanceof Server)) return new Server(options, listener);
     if (typeof options === 'function') [options, listener] = [{}, options];

@@ -111,7 +111,8 @@
   internal.requireOf = (file) => makeRequire(new Module(file));
   internal.findBuiltin = builtin;
   internal.bareName = bare;
-  internal.runMain = (file) => {
+  internal.runMain = (given) => {
+    const file = resolve(given, '/');
     const imports = internal.builtin('imports');
     if (imports.isModule(file)) return imports.runMain(file);
     const module = new Module(file);
@@ -124,6 +125,15 @@
     compiled.call(module.exports, module.exports, module.require, module, file, path.dirname(file));
     module.loaded = true;
     return module.exports;
+  };
+  // The source of a worker, which is no file.
+  internal.runSource = (source) => {
+    const module = new Module(path.resolve('[worker eval]'));
+    module.id = '[worker eval]';
+    module.require = makeRequire(module);
+    // The names are globals of a script there, which functions of the source see.
+    const compiled = natives.compile('[worker eval]', source);
+    compiled.call(globalThis, module.exports, module.require, module, '[worker eval]', '.');
   };
   internal.makeRequire = (folder) => makeRequire({ path: folder, children: [] });
 
@@ -149,9 +159,10 @@
   internal.hide(globalThis, 'console', console);
   internal.hide(globalThis, 'global', globalThis);
   for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer'],
-    ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports'], ['performance', 'perf_hooks'], ['PerformanceObserver', 'perf_hooks']]) {
+    ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports'], ['BroadcastChannel', 'worker_threads'],
+    ...(natives.fetch ? [['URL', 'web'], ['URLSearchParams', 'web'], ['Headers', 'web'], ['Response', 'web'], ['fetch', 'web']] : []), ['performance', 'perf_hooks'], ['PerformanceObserver', 'perf_hooks']]) {
     Object.defineProperty(globalThis, name, {
-      get: () => (module === 'perf_hooks' && !natives.allowed(module) ? undefined : internal.builtin(module)?.[name]),
+      get: () => ((['perf_hooks', 'worker_threads'].includes(module) && !natives.allowed(module)) || (name === 'fetch' && !natives.allowed('http')) ? undefined : internal.builtin(module)?.[name]),
       set: (value) => internal.hide(globalThis, name, value),
       configurable: true,
     });

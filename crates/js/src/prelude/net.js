@@ -36,6 +36,7 @@
     const settings = typeof options === 'object' && options !== null ? options : {};
     EventEmitter.call(this, settings);
     hide(this, 'streamSettings', { encoding: 'utf8' });
+    if (settings.fd !== undefined) throw internal.notImplemented('A socket of a descriptor');
     internal.bindStream(this, natives.socket(this, settings), names);
     init(this);
     if (settings.signal) internal.builtin('stream').addAbortSignal(settings.signal, this);
@@ -96,7 +97,7 @@
     get() { return this[kNative]('halfOpen'); }, set(value) { this[kNative]('halfOpen', value); }, configurable: true,
   });
 
-  const serverNames = new Set(['listening', 'connection', 'close', 'error', 'drop']);
+  const serverNames = new Set(['listening', 'connection', 'close', 'error', 'drop', EventEmitter.errorMonitor]);
   function Server(options, listener) {
     if (!(this instanceof Server)) return new Server(options, listener);
     if (typeof options === 'function') [options, listener] = [{}, options];

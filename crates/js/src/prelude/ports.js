@@ -9,13 +9,14 @@
     const shown = typeof value === 'function' || typeof value === 'symbol' ? String(value) : `#<${value?.constructor?.name ?? 'Object'}>`;
     return error instanceof TypeError ? new DOMException(`${shown} could not be cloned.`, 'DataCloneError') : error;
   };
-  const copied = (value, f) => {
+  const copied = internal.copyMessage = (value, f) => {
     try {
       return f();
     } catch (error) {
       throw refused(value, error);
     }
   };
+  const messageEvent = internal.messageEvent = (data) => Object.defineProperty(new Event('message'), 'data', { value: data, enumerable: true });
   const names = new Set(['message', 'close']);
   // A port that is open and has a listener is kept.
   const active = new Set();
@@ -40,8 +41,7 @@
       const port = this;
       const call = (data) => {
         if (options?.once) port.removeEventListener(name, listener);
-        const event = new Event(name);
-        if (name === 'message') Object.defineProperty(event, 'data', { value: data, enumerable: true });
+        const event = name === 'message' ? messageEvent(data) : new Event(name);
         Object.defineProperty(event, 'target', { value: port });
         if (typeof listener === 'function') listener.call(port, event);
         else listener.handleEvent(event);
@@ -91,5 +91,6 @@
     return found === undefined ? undefined : { message: found[0] };
   };
   const structuredClone = (value) => copied(value, () => natives.clone(value));
-  return { MessageChannel, MessagePort, receiveMessageOnPort, structuredClone };
+  const portOf = (native) => new MessagePort(kOwn, native);
+  return { portOf, MessageChannel, MessagePort, receiveMessageOnPort, structuredClone };
 })

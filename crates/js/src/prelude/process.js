@@ -1,7 +1,7 @@
 // `process`: an emitter, whose events come from the loop.
 (function (natives, internal) {
   'use strict';
-  const { invalidType, needFunction } = internal;
+  const { coded, invalidType, needFunction } = internal;
   const EventEmitter = internal.builtin('events');
   function Process() {}
   Process.prototype = Object.create(EventEmitter.prototype, { constructor: { value: Process, writable: true, configurable: true } });
@@ -10,15 +10,16 @@
   EventEmitter.call(process);
 
   // The loop knows a listener exactly while JavaScript has one.
-  const fromLoop = new internal.SafeSet(['exit', 'beforeExit', 'uncaughtException', 'uncaughtExceptionMonitor', 'unhandledRejection', 'rejectionHandled', 'warning']);
-  const isFromLoop = (name) => fromLoop.has(name);
+  const fromLoop = new internal.SafeSet(['exit', 'beforeExit', 'uncaughtException', 'uncaughtExceptionMonitor', 'unhandledRejection', 'rejectionHandled', 'warning', 'message', 'disconnect']);
+  const isSignal = (name) => typeof name === 'string' && /^SIG[A-Z]/.test(name) && natives.signalNumber(name) !== undefined;
+  const isFromLoop = (name) => fromLoop.has(name) || isSignal(name);
   const heard = new internal.SafeSet();
   const sync = (name) => {
     const wanted = internal.apply(EventEmitter.prototype.listenerCount, process, [name]) > 0;
     if (wanted === heard.has(name)) return;
     if (wanted) {
-      heard.add(name);
       natives.processListen(name);
+      heard.add(name);
     } else {
       heard.delete(name);
       natives.processUnlisten(name);
@@ -55,6 +56,26 @@
     if (origin === 'unhandledRejection' && !(error instanceof Error)) error = internal.unhandledRejection(value);
     process.emit('uncaughtExceptionMonitor', error, origin);
   };
+  // The number of a signal that is a name or a number.
+  internal.signalOf = (signal = 'SIGTERM') => {
+    const number = typeof signal === 'number' ? signal : natives.signalNumber(`${signal}`.toUpperCase());
+    if (!Number.isInteger(number)) throw coded(TypeError, 'ERR_UNKNOWN_SIGNAL', `Unknown signal: ${signal}`);
+    return number;
+  };
+  process.kill = (pid, signal) => {
+    if (pid !== (pid | 0)) throw invalidType('pid', 'number', pid);
+    natives.kill(pid, internal.signalOf(signal));
+    return true;
+  };
+  // The channel to the parent, if it has started this process by `fork`.
+  if (natives.connected()) {
+    process.send = (message, ...rest) => {
+      if (message === undefined) throw coded(TypeError, 'ERR_MISSING_ARGS', 'The "message" argument must be specified');
+      return natives.send(JSON.stringify(message), rest.find((it) => typeof it === 'function'));
+    };
+    process.disconnect = () => natives.disconnect();
+    Object.defineProperty(process, 'connected', { get: () => natives.connected(), enumerable: true, configurable: true });
+  }
   process.setUncaughtExceptionCaptureCallback = (f) => {
     if (f !== null) needFunction(f, 'fn');
     capture = f;
@@ -142,6 +163,10 @@
   process.release = { name: 'node' };
   process.execArgv = [];
   process.pid = natives.pid();
+  if (natives.user) {
+    process.getuid = () => natives.user()[0];
+    process.getgid = () => natives.user()[1];
+  }
   process.platform = natives.platform;
   process.arch = natives.arch;
   process.argv = natives.argv();
@@ -170,6 +195,12 @@
   };
   lazy('stdout', () => output(1));
   lazy('stderr', () => output(2));
+  lazy('stdin', () => {
+    const stream = internal.wrapStream(internal.builtin('stream').Readable, (object) => natives.stdin(object));
+    stream.fd = 0;
+    if (natives.isTerminal(0)) stream.isTTY = true;
+    return stream;
+  });
   internal.hide(globalThis, 'process', process);
   return process;
 })

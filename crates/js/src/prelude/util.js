@@ -36,7 +36,7 @@
     const given = typeof options === 'object' && options !== null ? options : { showHidden: options, depth: rest[0] };
     const settings = {
       depth: given.depth === undefined ? 2 : given.depth === null ? Infinity : given.depth,
-      breakLength: given.breakLength ?? (options === undefined ? 128 : 80),
+      breakLength: given.breakLength ?? 80,
       compact: given.compact ?? 3, maxArrayLength: given.maxArrayLength ?? 100, maxStringLength: given.maxStringLength ?? 10000,
       sorted: given.sorted, showHidden: given.showHidden,
       seen: [], circular: new Map(), stylize: (text) => `${text}`, inspect,
@@ -58,7 +58,7 @@
     let text;
     if (own.value !== undefined || !(own.get || own.set)) text = show(own.value, s, level + 1, indent + 2);
     else text = own.get ? (own.set ? '[Getter/Setter]' : '[Getter]') : '[Setter]';
-    const name = typeof key === 'symbol' ? `[${key.toString()}]` : isIdentifier.test(key) ? key : quote(key);
+    const name = typeof key === 'symbol' ? key.toString() : isIdentifier.test(key) ? key : quote(key);
     return `${name}: ${text}`;
   }
   // Several short entries stand on one line.
@@ -204,7 +204,8 @@
       if (Object.prototype.toString.call(value) === '[object Arguments]') { prefix = '[Arguments] '; braces = ['[', ']']; }
     }
     if (base !== '' && keys.length === 0) return base;
-    if (level > s.depth) return `[${(prefix.trim().replace(/\(\d+\)/, '') || (isList ? 'Array' : name ?? 'Object: null prototype')).replace(/^\[(.*)\]$/, '$1')}]`;
+    const isEmpty = keys.length === 0 && (list === null || value.length === 0 || value.size === 0);
+    if (level > s.depth && !isEmpty) return `[${(prefix.trim().replace(/\(\d+\)/, '') || (isList ? 'Array' : name ?? 'Object: null prototype')).replace(/^\[(.*)\]$/, '$1')}]`;
     return deeper(() => {
       if (list !== null) entries = list();
       const named = s.sorted ? keys.slice().sort() : keys;

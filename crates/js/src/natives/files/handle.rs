@@ -12,7 +12,7 @@ use super::{allowed, callback, data};
 use crate::engine::{Closure, Res, Scope, Val};
 use crate::error;
 use crate::natives::stream::{Handle, bind, keep};
-use crate::natives::{arg, number, text};
+use crate::natives::{arg, number, operations, text};
 
 /// Returns the number of an open file; `None` once it is closed.
 fn descriptor(file: &node::FileHandle) -> Option<f64> {
@@ -28,11 +28,9 @@ fn descriptor(file: &node::FileHandle) -> Option<f64> {
 
 /// Returns the function of an open file.
 pub(super) fn file<'js>(scope: &Scope<'js>, file: node::FileHandle) -> Res<'js> {
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        operate(scope, &file, &operation, &args[1..])
-    });
-    scope.closure("file", closure)
+    operations(scope, "file", move |scope, operation, args| {
+        operate(scope, &file, operation, args)
+    })
 }
 
 fn operate<'js>(
@@ -54,6 +52,9 @@ fn operate<'js>(
                 None => scope.undefined(),
             });
         }
+        "lend" => scope.inner.data.lent_file.set(Some(file.clone())),
+        "closeSync" => host::close_file(file),
+        "readSync" | "writeSync" | "statSync" => return sync(scope, file, operation, &done, args),
         "read" => {
             let read = callback(scope, &done, |scope, it: Vec<u8>| scope.bytes(&it));
             node::read(file, number(scope, args, 0) as usize, position(1), read);
@@ -109,6 +110,35 @@ fn operate<'js>(
         _ => return Err(super::unknown(scope, operation)),
     }
     Ok(scope.undefined())
+}
+
+/// Reads or writes at once: the length or the bytes, and the position.
+fn sync<'js>(
+    scope: &Scope<'js>,
+    file: &node::FileHandle,
+    operation: &str,
+    what: &Val<'js>,
+    args: &[Val<'js>],
+) -> Res<'js> {
+    let failed = |error: phaseloop_node::Error| scope.throw_reason(&error.into());
+    let file = host::file_of(file).map_err(failed)?;
+    let position = arg(scope, args, 0).as_number().map(|it| it as u64);
+    let done = match operation {
+        "statSync" => {
+            let found = file.metadata().map(node::Stats::from);
+            found.map(|it| stats(scope, &it))
+        }
+        "readSync" => {
+            let mut bytes = vec![0; what.as_number().unwrap_or(0.0) as usize];
+            super::sync::read(&file, &mut bytes, position).map(|count| scope.bytes(&bytes[..count]))
+        }
+        _ => {
+            let bytes = data(scope, std::slice::from_ref(what), 0)?;
+            super::sync::write_at(&file, &bytes, position)
+                .map(|()| Ok(scope.number(bytes.len() as f64)))
+        }
+    };
+    done.unwrap_or_else(|error| Err(failed(error.into())))
 }
 
 /// Returns the function of an open folder.

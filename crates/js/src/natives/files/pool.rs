@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use phaseloop_node::fs as node;
-use phaseloop_node::{AbortController, Error, Reason};
+use phaseloop_node::{Error, Reason};
 
 use super::{allowed, callback, data};
-use crate::engine::{Closure, Res, Scope, Val};
-use crate::natives::{arg, number, text};
+use crate::engine::{Held, Res, Scope, Val};
+use crate::natives::{arg, number, outside, text};
 
 /// Returns the object of the figures of a file.
 pub(super) fn stats<'js>(scope: &Scope<'js>, stats: &node::Stats) -> Res<'js> {
@@ -98,19 +98,6 @@ pub(super) fn target<'js>(scope: &Scope<'js>, target: &str, link: &Path) -> Res<
     Ok(target.into())
 }
 
-/// Creates a controller, and returns the function that aborts it or lends its signal.
-pub(super) fn controller<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
-    let controller = AbortController::new();
-    let closure: Closure = Rc::new(move |scope, args| {
-        match arg(scope, args, 0).is_truthy() {
-            true => scope.inner.data.lent_signal.set(Some(controller.signal())),
-            false => controller.abort_with(crate::error::to_node(scope, &arg(scope, args, 1))),
-        }
-        Ok(scope.undefined())
-    });
-    scope.closure("abort", closure)
-}
-
 /// Starts an operation.
 pub(super) fn call<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let (operation, done, signal) = (
@@ -126,12 +113,7 @@ pub(super) fn call<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let mode = |index: usize| number(scope, args, index) as u32;
     let flag = |index: usize| arg(scope, args, index).is_truthy();
     let when = |index: usize| time(number(scope, args, index));
-    let signal = || -> Res<'js, _> {
-        if signal.is_function() {
-            signal.call(&scope.undefined(), &[scope.boolean(true)])?;
-        }
-        Ok(scope.inner.data.lent_signal.take())
-    };
+    let signal = || crate::natives::signals::lent(scope, &signal);
     let unit = || callback(scope, &done, |scope, ()| Ok(scope.undefined()));
     let stat = || callback(scope, &done, |scope, it: node::Stats| stats(scope, &it));
     let place = || callback(scope, &done, |scope, it: PathBuf| path_text(scope, &it));
@@ -239,9 +221,68 @@ pub(super) fn call<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
             };
             node::copy_file_with(path(0)?, path(1)?, options, copied());
         }
+        "cp" => node::cp_with(path(0)?, path(1)?, cp_options(scope, args)?, unit()),
+        "glob" => {
+            // A pattern names any folder.
+            outside(scope)?;
+            let patterns = arg(scope, args, 0).elements()?;
+            let patterns: Vec<_> = patterns.iter().map(Val::to_text).collect::<Res<'js, _>>()?;
+            let options = node::GlobOptions::default().cwd(text(scope, args, 1)?);
+            let exclude = arg(scope, args, 2);
+            let options = match exclude.is_function() {
+                false => options,
+                true => {
+                    let exclude = scope.hold(&exclude);
+                    options.exclude(move |path| decided(&exclude, &[path]))
+                }
+            };
+            let found = callback(scope, &done, |scope, it: Vec<PathBuf>| {
+                let paths = it.iter().map(|it| path_text(scope, it));
+                scope.array(&paths.collect::<Res<'_, Vec<_>>>()?)
+            });
+            node::glob_with(patterns, options, found);
+        }
         _ => return Err(super::unknown(scope, &operation)),
     }
     Ok(scope.undefined())
+}
+
+/// Asks a function of JavaScript about paths. Throws its exception.
+fn decided(function: &Held, paths: &[&Path]) -> bool {
+    function.engine().is_some_and(|inner| {
+        inner.run(|scope| {
+            let paths = paths.iter().map(|it| path_text(scope, it));
+            let paths = paths.collect::<Res<'_, Vec<_>>>()?;
+            let answer = function.get(scope)?.call(&scope.undefined(), &paths)?;
+            Ok(answer.is_truthy())
+        })
+    })
+}
+
+/// Decides about a path and its copy.
+type Filter = dyn Fn(&Path, &Path) -> bool;
+
+/// The options of `cp`: six flags, whether the target must not exist, and the filter.
+fn cp_options<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, node::CpOptions> {
+    let flag = |index: usize| arg(scope, args, index).is_truthy();
+    let filter = arg(scope, args, 9);
+    let filter: Option<Rc<Filter>> = match filter.is_function() {
+        true => {
+            let filter = scope.hold(&filter);
+            Some(Rc::new(move |from, to| decided(&filter, &[from, to])))
+        }
+        false => None,
+    };
+    Ok(node::CpOptions {
+        dereference: flag(2),
+        error_on_exist: flag(3),
+        force: flag(4),
+        preserve_timestamps: flag(5),
+        recursive: flag(6),
+        verbatim_symlinks: flag(7),
+        mode: node::CopyOptions::new().exclusive(flag(8)),
+        filter,
+    })
 }
 
 fn access(bits: u32) -> node::Access {

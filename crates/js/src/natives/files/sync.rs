@@ -1,30 +1,80 @@
 //! The operations of `fs` that block, by name.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use phaseloop_node::fs as node;
+use phaseloop_node::{fs as node, host};
 
 use super::pool::{dirent, flags, stats, target, time};
 use super::{allowed, data, failed, failed_two};
 use crate::engine::{Res, Scope, Val};
 use crate::natives::{arg, number, text};
 
-/// Writes a whole file with the flags of `fs.open`.
-fn write(path: &Path, bytes: &[u8], flag: &str, mode: u32) -> io::Result<()> {
+/// Reads what is at a position, or at that of the file.
+pub(super) fn read(mut file: &fs::File, bytes: &mut [u8], at: Option<u64>) -> io::Result<usize> {
+    let Some(at) = at else {
+        return file.read(bytes);
+    };
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, bytes, at);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, bytes, at);
+}
+
+/// Writes all bytes, at a position or at that of the file.
+pub(super) fn write_at(mut file: &fs::File, bytes: &[u8], at: Option<u64>) -> io::Result<()> {
+    let Some(at) = at else {
+        return file.write_all(bytes);
+    };
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_all_at(file, bytes, at);
+    #[cfg(windows)]
+    {
+        let mut written = 0;
+        while written < bytes.len() {
+            let (rest, at) = (&bytes[written..], at + written as u64);
+            match std::os::windows::fs::FileExt::seek_write(file, rest, at)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => written += count,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens a file with the flags of `fs.open`.
+fn open(path: &Path, flag: &str, mode: u32) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     let (is_append, is_new) = (flag.starts_with('a'), flag.contains('x'));
     let is_old = flag.starts_with('r');
-    options.read(flag.contains('+'));
-    options.append(is_append).write(!is_append);
+    let writes = !is_old || flag.contains('+');
+    options.read(is_old || flag.contains('+'));
+    options.append(is_append).write(writes && !is_append);
     options.truncate(!is_append && !is_old);
     options.create(!is_old).create_new(is_new);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     #[cfg(not(unix))]
     let _ = mode;
-    options.open(path)?.write_all(bytes)
+    options.open(path)
+}
+
+/// Opens a file with the flags of the system.
+fn open_with(path: &Path, bits: i32, mode: u32) -> io::Result<fs::File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let access = bits & 0b11;
+        let mut options = fs::OpenOptions::new();
+        options.read(access != 1).write(access != 0);
+        options.custom_flags(bits & !0b11).mode(mode).open(path)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (path, bits, mode);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// Creates a folder; returns the topmost that was created, if those above it may be created too.
@@ -95,7 +145,21 @@ pub(super) fn call<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
         "writeFile" => {
             let (bytes, flag) = (data(scope, args, 1)?, text(scope, args, 2)?);
             flags(scope, &flag)?;
-            (write(&at, &bytes, &flag, mode(3)).map(nothing), "open")
+            let opened = open(&at, &flag, mode(3));
+            let written = opened.and_then(|file| write_at(&file, &bytes, None));
+            (written.map(nothing), "open")
+        }
+        "open" => {
+            let opened = match arg(scope, args, 1).as_number() {
+                Some(bits) => open_with(&at, bits as i32, mode(2)),
+                None => {
+                    let flag = text(scope, args, 1)?;
+                    flags(scope, &flag)?;
+                    open(&at, &flag, mode(2))
+                }
+            };
+            let opened = opened.map(host::file_handle);
+            (opened.map(|it| super::handle::file(scope, it)), "open")
         }
         "mkdir" => {
             let made = make(&at, arg(scope, args, 1).is_truthy(), mode(2));

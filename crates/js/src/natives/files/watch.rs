@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use phaseloop_node::events::{ERROR, Emitter as _};
+use phaseloop_node::events::Emitter as _;
 use phaseloop_node::{fs as node, stream};
 
 use super::path;
 use super::pool::stats;
 use crate::engine::{Closure, Res, Scope, Val};
-use crate::natives::emitter::{Listen, Numbered, note, remove};
+use crate::natives::emitter::{Listen, Numbered, count_end, emit_error, note, remove};
 use crate::natives::{arg, number, text};
 
 /// Watches a path: whether it keeps the loop alive, and whether folders below are watched too.
@@ -50,12 +50,12 @@ fn operate<'js>(
             note(listeners, key, id);
         }
         "off" => remove(scope, listeners, emitter, args),
+        "emit" => return emit_error(scope, emitter, args),
         "count" => {
             return Ok(scope.number(match text(scope, args, 0)?.as_str() {
                 // The first listener is that of `watch`.
                 "change" => emitter.listener_count(node::CHANGE) - 1,
-                "close" => emitter.listener_count(stream::CLOSE),
-                _ => emitter.listener_count(ERROR),
+                name => count_end(emitter, name),
             } as f64));
         }
         "onceClosed" => {

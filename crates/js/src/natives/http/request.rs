@@ -1,17 +1,15 @@
 //! Requests and the agents that keep their connections.
 
-use std::rc::Rc;
-
 use phaseloop_node::events::Emitter as _;
 use phaseloop_node::http::{self, Agent, FREE, RequestOptions, Scheduling, Target};
 use phaseloop_node::net::Socket;
 
 use super::messages::{Message, pairs};
-use crate::engine::{Closure, Res, Scope, Val};
+use crate::engine::{Res, Scope, Val};
 use crate::natives::emitter::{Listen, Numbered, note, remove};
 use crate::natives::net::{address, socket_object};
 use crate::natives::stream::{Handle, bind, keep};
-use crate::natives::{arg, text};
+use crate::natives::{arg, operations};
 
 /// Begins the request of an object, and returns the function that calls it.
 pub(super) fn request<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
@@ -102,11 +100,9 @@ pub(super) fn agent<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
         }
     };
     let listeners = Numbered::default();
-    let closure: Closure = Rc::new(move |scope, args| {
-        let operation = text(scope, args, 0)?;
-        agent_operation(scope, &agent, &listeners, &operation, &args[1..])
-    });
-    scope.closure("agent", closure)
+    operations(scope, "agent", move |scope, operation, args| {
+        agent_operation(scope, &agent, &listeners, operation, args)
+    })
 }
 
 fn agent_operation<'js>(

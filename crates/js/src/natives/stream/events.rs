@@ -8,7 +8,7 @@ use super::chunk::JsChunk as _;
 use super::{Chunk, Handle, Reading, bytes_of, handle_of, object_of};
 use crate::engine::{Res, Scope, Val};
 use crate::error;
-use crate::natives::emitter::Listen;
+use crate::natives::emitter::{Listen, count_end};
 use crate::natives::{arg, http, net, text};
 
 /// The events without an argument.
@@ -98,8 +98,7 @@ pub(super) fn count(handle: &Handle, name: &str) -> usize {
         ("data", Some(Reading::Bytes(_))) => emitter.listener_count(Readable::<Vec<u8>>::DATA),
         ("pipe", _) => emitter.listener_count(stream::PIPE),
         ("unpipe", _) => emitter.listener_count(stream::UNPIPE),
-        ("errorMonitor", _) => emitter.listener_count(ERROR.monitor()),
-        _ => emitter.listener_count(ERROR),
+        _ => count_end(emitter, name),
     }
 }
 

@@ -1,0 +1,5 @@
+// `readline/promises`.
+(function (natives, internal) {
+  'use strict';
+  return internal.builtin('readline').promises;
+})
