@@ -3,11 +3,13 @@
 //! ```text
 //! cargo run --release --manifest-path benches/Cargo.toml --no-default-features --features cluster --example cluster -- time
 //! … -- balance        # 20 seeds, each policy
-//! … -- rtt 1000       # so many round trips, for callgrind; likewise `batch` and `flood`
+//! … -- count          # instructions a message, system calls a connection; valgrind and strace
+//! … -- rtt 1000       # so many round trips; likewise `batch`, `flood`, `spawn`, `accepted`, `handed`
 //! ```
 //!
 //! Capacity is operations by second of CPU time of the busiest server thread, so that the client and
-//! other processes of the machine are not in it. All ratios are of one run.
+//! other processes of the machine are not in it. A round counts for it in which every server thread
+//! was busy for 95 % of the time; without such a round none is printed. All ratios are of one run.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -37,8 +39,119 @@ fn main() {
         "rtt" => messages(count.unwrap_or(1_000), 1),
         "batch" => messages(count.unwrap_or(1_000), 64),
         "flood" => flood(count.unwrap_or(100_000)),
-        other => eprintln!("no mode {other}: time, balance, rtt, batch, flood"),
+        "spawn" => spawns(count.unwrap_or(1_000)),
+        "accepted" => connections(count.unwrap_or(100), false),
+        "handed" => connections(count.unwrap_or(100), true),
+        "count" => count_all(),
+        other => eprintln!("no mode {other}: time, balance, count, or what is counted"),
     }
+}
+
+/// A mode, two lengths, the operations of one unit of length, and the goal.
+type Counted = (&'static str, u64, u64, u64, f64);
+
+const COUNTED: [Counted; 4] = [
+    ("rtt", 1_000, 3_000, 1, 1_450.0),
+    ("batch", 300, 1_300, 64, 215.0),
+    ("flood", 50_000, 150_000, 1, 165.0),
+    ("spawn", 500, 1_500, 1, 2_500.0),
+];
+
+/// Counts what an operation costs, as the difference of two lengths.
+fn count_all() {
+    println!("load {}", load());
+    for (mode, short, long, unit, goal) in COUNTED {
+        let count = |n| {
+            under(
+                &[
+                    "valgrind",
+                    "--tool=callgrind",
+                    "--callgrind-out-file=/dev/null",
+                ],
+                mode,
+                n,
+            )
+        };
+        let each = (count(long) - count(short)) / ((long - short) * unit) as f64;
+        println!("  {mode:9} {each:7.0} instructions, goal {goal}");
+    }
+    let [accepted, handed] = ["accepted", "handed"].map(|mode| {
+        let count = |n| under(&["strace", "-f", "-c"], mode, n);
+        (count(600) - count(100)) / 500.0
+    });
+    println!("  accepted  {accepted:7.2} system calls a connection, of both ends");
+    let more = handed - accepted;
+    println!("  handed    {handed:7.2}, {more:.2} more, goal 1");
+}
+
+/// Runs this program under a tool, and returns the total that the tool prints.
+fn under(tool: &[&str], mode: &str, n: u64) -> f64 {
+    let mut command = std::process::Command::new(tool[0]);
+    command.args(&tool[1..]);
+    command.arg(std::env::current_exe().expect("it has a path"));
+    command.args([mode, &n.to_string()]);
+    let output = command.output().expect("the tool is installed");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let total = text
+        .lines()
+        .find_map(|line| match line.split_once("Collected :") {
+            Some((_, total)) => total.trim().parse().ok(),
+            // % time, seconds, usecs/call, calls, errors (or nothing)
+            None if line.ends_with(" total") => line.split_whitespace().nth(3)?.parse().ok(),
+            None => None,
+        });
+    total.expect("the tool prints a total")
+}
+
+/// Spawns a task on another loop and awaits it, so many times.
+fn spawns(count: u64) {
+    let run = cluster::Builder::new().loops(2).block_on(async move {
+        for number in 0..count {
+            let there = cluster::current()
+                .remote(1)
+                .spawn(move || async move { number });
+            let number_of_there = there.expect("loop 1 runs").await;
+            assert_eq!(number_of_there.expect("it does not panic"), number);
+        }
+    });
+    run.expect("two loops");
+}
+
+/// Accepts connections one after the other and closes them: on the loop that accepts, or on the other
+/// loop of two, to which they are handed over.
+fn connections(count: u64, is_handed: bool) {
+    let client = move |address| {
+        for _ in 0..count {
+            let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+            let end = std::io::Read::read(&mut stream, &mut [0]);
+            assert_eq!(end.expect("it is closed in order"), 0);
+        }
+    };
+    let run = cluster::Builder::new().loops(2).block_on(async move {
+        if !is_handed {
+            let listener = phaseloop::net::TcpListener::bind("127.0.0.1:0").await;
+            let listener = listener.expect("a port is free");
+            let address = listener.local_addr().expect("it is bound");
+            let client = thread::spawn(move || client(address));
+            for _ in 0..count {
+                drop(listener.accept().await.expect("a connection"));
+            }
+            return client.join().expect("the client does not panic");
+        }
+        let listeners = cluster::listen("127.0.0.1:0").await;
+        let listeners = listeners.expect("a port is free");
+        let address = listeners.local_addr();
+        let client = thread::spawn(move || client(address));
+        let other = cluster::current().remote(1).spawn(move || async move {
+            let listener = listeners.here();
+            for _ in 0..count {
+                drop(listener.accept().await.expect("a connection"));
+            }
+        });
+        other.expect("loop 1 runs").await.expect("no panic");
+        client.join().expect("the client does not panic");
+    });
+    run.expect("two loops");
 }
 
 /// Sends `size` messages to another loop and awaits one answer, `rounds` times.
@@ -153,6 +266,12 @@ impl Measured {
         self.threads.iter().sum::<f64>() / self.operations.max(1) as f64
     }
 
+    /// The share of the round in which the busiest thread had the processor.
+    fn busiest(&self) -> f64 {
+        let most = self.threads.iter().copied().fold(0.0, f64::max);
+        most / ROUND.as_secs_f64()
+    }
+
     /// The share of the round in which the least busy thread had the processor.
     fn least_busy(&self) -> f64 {
         let least = self.threads.iter().copied().fold(f64::MAX, f64::min);
@@ -192,14 +311,21 @@ fn compare_servers(rounds: u64) {
     );
     for what in [Load::Echo, Load::Http, Load::HttpWithWork] {
         let mut all: Vec<Vec<[f64; 4]>> = vec![Vec::new(); servers.len()];
+        // Of the rounds in which all threads, and that of one loop, had enough to do.
+        let mut capacities: Vec<Vec<f64>> = vec![Vec::new(); servers.len()];
         for _ in 0..rounds {
-            let mut one = None;
+            let (mut one, mut one_was_busy) = (None, true);
             for (place, (_, server)) in servers.iter().enumerate() {
                 let measured = run_server(*server, what);
                 let (capacity, cost) = (measured.capacity(), measured.cost());
                 let (capacity_of_one, cost_of_one) = *one.get_or_insert((capacity, cost));
+                let is_busy = measured.least_busy() >= 0.95;
+                one_was_busy &= place > 0 || is_busy;
+                if is_busy && one_was_busy {
+                    capacities[place].push(capacity / capacity_of_one);
+                }
                 all[place].push([
-                    capacity / capacity_of_one,
+                    measured.busiest(),
                     cost / cost_of_one,
                     cost * 1e6,
                     measured.least_busy(),
@@ -207,21 +333,26 @@ fn compare_servers(rounds: u64) {
             }
         }
         println!("\n{what:?}");
-        for ((name, _), rounds) in servers.iter().zip(&all) {
-            let median = |figure: usize| {
-                let mut values: Vec<f64> = rounds.iter().map(|round| round[figure]).collect();
-                values.sort_by(f64::total_cmp);
-                values[values.len() / 2]
+        for (((name, _), rounds), capacities) in servers.iter().zip(&all).zip(capacities) {
+            let of_rounds = |figure: usize| rounds.iter().map(|round| round[figure]).collect();
+            let capacity = match capacities.len() {
+                0 => "no round counts for capacity".to_owned(),
+                counted => format!("capacity {:.2} ({counted} rounds)", median(capacities)),
             };
             println!(
-                "  {name:20} capacity {:.2}, CPU an operation {:.2} ({:.2} µs), least busy thread {:.2}",
-                median(0),
-                median(1),
-                median(2),
-                median(3)
+                "  {name:20} CPU an operation {:.2} ({:.2} µs), busy {:.2} to {:.2}, {capacity}",
+                median(of_rounds(1)),
+                median(of_rounds(2)),
+                median(of_rounds(3)),
+                median(of_rounds(0)),
             );
         }
     }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 fn load() -> String {
@@ -456,7 +587,8 @@ fn balanced(balance: Balance, seed: u64) -> Shares {
                     spawn(async move {
                         let mut cost = [0];
                         while stream.read_exact(&mut cost).await.is_ok() {
-                            work(u32::from(cost[0]) * 8);
+                            // Two loops have about as much work as time.
+                            work(u32::from(cost[0]) * 60);
                             done.0.set(done.0.get() + u64::from(cost[0]));
                             if stream.write_all(&cost).await.is_err() {
                                 return;

@@ -28,10 +28,16 @@ use crate::workload::{
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(("load", load)) = split_first(&arguments) {
+    run(&arguments)
+}
+
+/// Runs what `arguments` name and prints what it took.
+#[must_use]
+pub fn run(arguments: &[String]) -> ExitCode {
+    if let Some(("load", load)) = split_first(arguments) {
         return load_main(&load);
     }
-    match Cell::parse(&arguments).and_then(|cell| cell.run()) {
+    match Cell::parse(arguments).and_then(|cell| cell.run()) {
         Some(reading) => {
             reading.print();
             ExitCode::SUCCESS

@@ -136,6 +136,10 @@ fn write(
     }
     if options.results {
         println!("{}", results::readme(record));
+        let readme = results.join("../README.md");
+        if let Some(text) = results::into_readme(&fs::read_to_string(&readme)?, record) {
+            fs::write(&readme, text)?;
+        }
     }
     println!(
         "\nmeasured in {}\n{}\n{}",

@@ -1,8 +1,8 @@
 //! What the kernel offers beyond readiness, in one run: files sent without a copy, UDP segments,
-//! reads by a ring, waits below a millisecond.
+//! files and sockets by a ring, waits below a millisecond.
 //!
 //! ```text
-//! cargo run --release --manifest-path benches/Cargo.toml --example kernel [files|udp|reads|sleeps]
+//! cargo run --release --manifest-path benches/Cargo.toml --example kernel [files|udp|reads|peers|sockets|sleeps]
 //! ```
 //!
 //! CPU times include the kernel's. Those of a server are of the whole process, less the thread of
@@ -10,17 +10,25 @@
 
 mod files;
 mod reads;
+mod ring;
 mod sleeps;
+mod sockets;
 mod udp;
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 const MIB: usize = 1024 * 1024;
 const ROUNDS: usize = 5;
 
-fn main() {
-    let only = std::env::args().nth(1);
+fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let only = arguments.first().cloned();
+    if only.as_deref() == Some("cell") {
+        // A workload of the suite, or its client, in a process of its own.
+        return phaseloop_benches::cell::run(&arguments.split_off(1));
+    }
     let folder = std::env::temp_dir().join(format!("phaseloop-kernel-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     println!("load average: {}", load());
@@ -28,6 +36,8 @@ fn main() {
         ("files", files::run as fn(&Path)),
         ("udp", udp::run),
         ("reads", reads::run),
+        ("peers", reads::run_peers),
+        ("sockets", sockets::run),
         ("sleeps", sleeps::run),
     ] {
         if only.as_deref().is_none_or(|only| only == name) {
@@ -36,6 +46,7 @@ fn main() {
     }
     println!("\nload average: {}", load());
     std::fs::remove_dir_all(folder).unwrap();
+    ExitCode::SUCCESS
 }
 
 fn load() -> String {

@@ -3,7 +3,7 @@
 use std::fs::File as StdFile;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use phaseloop::fs::File;
 
+use crate::ring::Ring;
 use crate::{ROUNDS, Rounds, micros, thread_cpu};
 
 const READS: usize = 64_000;
@@ -113,6 +114,18 @@ fn by_tokio(file: StdFile, in_flight: usize) -> (Duration, Duration) {
     })
 }
 
+/// Each read is an entry of a ring on the loop.
+fn by_loop_ring(path: &Path, in_flight: usize) -> Option<(Duration, Duration)> {
+    let file = StdFile::open(path).unwrap();
+    phaseloop::block_on(async { Ring::new() })?;
+    let ring = std::cell::OnceCell::new();
+    Some(on_loop(path, in_flight, async move |_: &File, offset| {
+        let ring = ring.get_or_init(|| Ring::new().expect("there was one before"));
+        let mut buffer = [0; PAGE];
+        ring.read_at(&file, &mut buffer, offset).await;
+    }))
+}
+
 /// A bare ring without a loop around it: the least that reads by a ring can cost.
 fn by_ring(file: &StdFile, in_flight: usize) -> Option<(Duration, Duration)> {
     use io_uring::{IoUring, opcode, types};
@@ -150,16 +163,16 @@ fn by_ring(file: &StdFile, in_flight: usize) -> Option<(Duration, Duration)> {
     }))
 }
 
-/// Node, if `PHASELOOP_NODE` or the path has one that counts the CPU time of a thread.
-fn by_node(path: &Path, in_flight: usize) -> Option<(Duration, Duration)> {
+/// Node, if `PHASELOOP_NODE` or the path has one with this count of CPU time.
+fn by_node(path: &Path, in_flight: usize, usage: &str) -> Option<(Duration, Duration)> {
     let script = format!(
         "const f = await (await import('node:fs/promises')).open('{}');
-         const n = {READS}, k = {in_flight}, t = process.hrtime.bigint(), c = process.threadCpuUsage();
+         const n = {READS}, k = {in_flight}, t = process.hrtime.bigint(), c = process.{usage}();
          await Promise.all(Array.from({{ length: k }}, async (_, first) => {{
            const b = Buffer.alloc({PAGE});
            for (let i = first; i < n; i += k) await f.read(b, 0, {PAGE}, (i * 40503 % {PAGES}) * {PAGE});
          }}));
-         const d = process.threadCpuUsage(c);
+         const d = process.{usage}(c);
          console.log((d.user + d.system) * 1000, String(process.hrtime.bigint() - t)); await f.close();",
         path.display()
     );
@@ -181,9 +194,46 @@ fn by_node(path: &Path, in_flight: usize) -> Option<(Duration, Duration)> {
     Some((next()?, next()?))
 }
 
-pub(crate) fn run(folder: &Path) {
+/// The workload `read_pages` of the suite on each runtime, as CPU time of all threads.
+pub(crate) fn run_peers(folder: &Path) {
+    let path = pages(folder);
+    for in_flight in [1, 64] {
+        let mut rounds = Rounds::new(["CPU of all threads", "time"]);
+        for _ in 0..ROUNDS {
+            for runtime in ["phaseloop", "tokio", "smol", "compio", "std"] {
+                let output = Command::new(std::env::current_exe().unwrap())
+                    .args(["cell", &format!("read_pages/{in_flight}"), runtime])
+                    .arg(READS.to_string())
+                    .output()
+                    .unwrap();
+                let text = String::from_utf8(output.stdout).unwrap();
+                let figure = |name: &str| {
+                    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+                    let nanos = line.trim().parse().expect("it prints a number");
+                    Some(micros(Duration::from_nanos(nanos), READS))
+                };
+                if let Some(figures) = figure("cpu ").zip(figure("wall ")) {
+                    rounds.push(runtime, figures.into());
+                }
+            }
+            if let Some((cpu, wall)) = by_node(&path, in_flight, "cpuUsage") {
+                rounds.push("Node", [micros(cpu, READS), micros(wall, READS)]);
+            }
+        }
+        let title = format!("a read of 4 KiB, {in_flight} in flight; µs");
+        rounds.print(&title, Some("std"));
+    }
+}
+
+/// A file that the page cache has.
+fn pages(folder: &Path) -> PathBuf {
     let path = folder.join("pages");
     std::fs::write(&path, vec![b'x'; PAGE * PAGES]).unwrap();
+    path
+}
+
+pub(crate) fn run(folder: &Path) {
+    let path = pages(folder);
     let file = StdFile::open(&path).unwrap();
     for in_flight in [1, 64] {
         let mut rounds = Rounds::new(["CPU of the waiting thread", "time"]);
@@ -195,10 +245,11 @@ pub(crate) fn run(folder: &Path) {
             };
             note(POOL, Some(by_pool(&path, in_flight)));
             note("phaseloop, `read_at`", Some(by_loop(&path, in_flight)));
+            note("phaseloop, a ring", by_loop_ring(&path, in_flight));
             note("a bare ring, no loop", by_ring(&file, in_flight));
             let clone = file.try_clone().unwrap();
             note("tokio, `spawn_blocking`", Some(by_tokio(clone, in_flight)));
-            note("Node", by_node(&path, in_flight));
+            note("Node", by_node(&path, in_flight, "threadCpuUsage"));
             if in_flight == 1 {
                 note("`std`, `pread`", Some(measured(|| by_std(&file))));
             }

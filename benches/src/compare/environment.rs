@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::RUNTIMES;
+use crate::client;
 use crate::compare::perf;
 
 /// Name and value, in the order of the report.
@@ -59,6 +61,15 @@ impl Environment {
         }
         fact("hyper", version("hyper"));
         fact("node", node_version());
+        let absent = RUNTIMES.iter().filter_map(|runtime| absence(runtime));
+        let mut absent: Vec<_> = absent.collect();
+        if !client::is_wrk_installed() {
+            absent.push("wrk is not installed".to_owned());
+        }
+        fact(
+            "not measured",
+            (!absent.is_empty()).then(|| absent.join("; ")),
+        );
         Self(facts)
     }
 

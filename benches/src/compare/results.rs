@@ -5,8 +5,8 @@ use std::fmt::Write;
 use crate::catalogue::{OURS, RUNTIMES, Workload, title};
 use crate::compare::caution::cautions;
 use crate::compare::figure::{
-    ALLOCATIONS, CPU, FIGURES, Figure, INSTRUCTIONS, KERNEL, MAX, P50, P99, RESIDENT, SIZE,
-    SYSCALLS, WALL,
+    ALLOCATIONS, CPU, FIGURES, Figure, INSTRUCTIONS, KERNEL, MAX, P50, P99, RESIDENT, SYSCALLS,
+    WALL,
 };
 use crate::compare::goals;
 use crate::compare::growth;
@@ -56,7 +56,7 @@ const LINES: [(Figure, &str); 3] = [
 ];
 
 /// What users wait for, and what they pay for when nothing happens.
-const OTHERS: [(&str, Figure); 13] = [
+const OTHERS: [(&str, Figure); 12] = [
     ("tcp_rate/1000x20000", P50),
     ("tcp_rate/1000x20000", P99),
     ("victim/short", P50),
@@ -69,7 +69,6 @@ const OTHERS: [(&str, Figure); 13] = [
     ("idle_sleeper", RESIDENT),
     ("idle_connection", RESIDENT),
     ("idle_http", RESIDENT),
-    ("binary_size", SIZE),
 ];
 
 /// So many losses are on the page; all are in a table of their own.
@@ -95,18 +94,38 @@ pub(crate) fn page(record: &Record) -> String {
     }
     text.push_str(&costs(record));
     text.push_str(&note_on_async_task(record));
+    text.push_str(NOTES);
     text.push_str(&others(record));
     text.push_str(&losses(
         verdict::losses(record),
         LOSSES,
         "\n## Where phaseloop is behind\n",
     ));
+    if !record.failures.is_empty() {
+        text.push_str("\n## What was not measured to its end\n\n");
+        for failure in &record.failures {
+            // The first line: what follows is what the process has printed.
+            let _ = writeln!(text, "- {}", failure.lines().next().unwrap_or_default());
+        }
+    }
     text.push_str("\n## More\n\n");
     for (file, about) in FILES {
         let _ = writeln!(text, "- [`results/{file}`](results/{file}): {about}");
     }
     text
 }
+
+/// What a reader would ask about the table.
+const NOTES: &str = "
+- **tokio** has a column for each kind. Servers are written for `current_thread` with `tokio::spawn`. What a join costs \
+tokio\n  depends on where it stands and which drivers the runtime has; `METHOD.md` has the range and its program.
+- **The kernel's share** is what the kernel takes of the CPU time above it. What is left of a server on sockets is small, \
+so\n  half the instructions are no half of the time.
+- **HTTP asked by `wrk`** is the same server under a second client. Node compiles a request's way while it answers: the \
+more\n  requests a run has, the less one costs. The two clients make different numbers of them.
+- **libuv** is the version above, with callbacks that allocate nothing. Other versions and callbacks cost more or less; \
+`METHOD.md`\n  has which.
+";
 
 /// What stands under `results/`.
 const FILES: [(&str, &str); 10] = [
@@ -173,6 +192,40 @@ pub(crate) fn long_tables(record: &Record) -> Vec<(&'static str, String)> {
     files
 }
 
+/// What stands around the costs in README.
+const COSTS_BEGIN: &str = "## What it costs\n\n";
+const COSTS_END: &str = "\n[Results](";
+const CHEAP: &str = "- **Cheap.** ";
+
+/// The text of README with the costs of this run in place of its own. `None` if it has no place for
+/// them.
+pub(crate) fn into_readme(text: &str, record: &Record) -> Option<String> {
+    let begin = text.find(COSTS_BEGIN)? + COSTS_BEGIN.len();
+    let end = begin + text[begin..].find(COSTS_END)?;
+    let date = record.environment.get("date").unwrap_or_default();
+    let day = date.split(' ').next().unwrap_or_default();
+    let command = record.environment.get("command").unwrap_or_default();
+    let costs = format!(
+        "User instructions and CPU time of one operation, all runtimes in one run of {day}:\n`{command}`.\n{}",
+        readme(record)
+    );
+    let mut text = format!("{}{costs}{}", &text[..begin], &text[end..]);
+    let echo = |runtime| {
+        let summary = record.summary("tcp_echo/1x64", runtime, INSTRUCTIONS)?;
+        Some(INSTRUCTIONS.show(summary.median))
+    };
+    if let (Some(at), Some(ours), Some(tokio), Some(libuv)) =
+        (text.find(CHEAP), echo(OURS), echo("tokio"), echo("libuv"))
+    {
+        let line = at + CHEAP.len()..at + text[at..].find('\n')?;
+        let words = format!(
+            "A TCP echo takes {ours} user instructions; tokio's `current_thread` takes {tokio}, libuv {libuv}."
+        );
+        text.replace_range(line, &words);
+    }
+    Some(text)
+}
+
 /// The table of README.
 pub(crate) fn readme(record: &Record) -> String {
     let runtimes = README_RUNTIMES.into_iter().filter(|runtime| {
@@ -181,7 +234,7 @@ pub(crate) fn readme(record: &Record) -> String {
             .any(|name| record.summary(name, runtime, INSTRUCTIONS).is_some())
     });
     let runtimes: Vec<_> = runtimes.collect();
-    let mut text = head("user instructions, CPU time", &runtimes);
+    let mut text = head("instructions, CPU time", &runtimes);
     for name in README {
         let Some(workload) = Workload::find(name) else {
             continue;
@@ -412,6 +465,29 @@ mod tests {
             .cell_mut("tcp_echo/50x64", "phaseloop-std")
             .push(INSTRUCTIONS, 340.0);
         record
+    }
+
+    #[test]
+    fn the_costs_of_readme_are_replaced_and_nothing_else() {
+        let text = "# A\n\n- **Cheap.** Old.\n\n## What it costs\n\nOld:\n\n| x | 1 |\n\n[Results](a)\n\n| b |\n";
+        let mut record = record();
+        for (runtime, cost) in [(OURS, 600.0), ("tokio", 1_600.0), ("libuv", 700.0)] {
+            let cell = record.cell_mut("tcp_echo/1x64", runtime);
+            cell.push(INSTRUCTIONS, cost);
+        }
+        let new = into_readme(text, &record).expect("it has a place for them");
+        assert!(!new.contains("Old") && !new.contains("| x | 1 |"), "{new}");
+        assert!(
+            new.starts_with("# A\n\n- **Cheap.** A TCP echo takes 600 user"),
+            "{new}"
+        );
+        assert!(new.ends_with("|\n\n[Results](a)\n\n| b |\n"), "{new}");
+        assert!(
+            new.contains("| 300, 4.20 µs | 900, 4.20 µs | 250, 4.20 µs |"),
+            "{new}"
+        );
+        assert_eq!(into_readme(&new, &record).as_ref(), Some(&new));
+        assert!(into_readme("# A", &record).is_none());
     }
 
     #[test]

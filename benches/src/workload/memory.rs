@@ -16,8 +16,8 @@ pub(crate) fn idle_task<R: Runtime>(rt: R, n: u64) -> Reading {
         for _ in 0..n {
             rt.detach(std::future::pending());
         }
-        // Every task is polled once before this one runs again.
-        rt.spawn(async {}).await;
+        // Every task waits by now, and the runtime too.
+        rt.sleep(Duration::from_millis(20)).await;
         meter.stop()
     })
 }
@@ -48,8 +48,8 @@ pub(crate) fn idle_sleeper<R: Runtime>(rt: R, n: u64) -> Reading {
                 rt.sleep(Duration::from_secs(3600)).await;
             });
         }
-        // Every task is polled once before this one runs again.
-        rt.spawn(async {}).await;
+        // Every task waits by now, and the runtime too.
+        rt.sleep(Duration::from_millis(20)).await;
         meter.stop()
     })
 }
