@@ -1,18 +1,25 @@
-//! How the errors of `src` print.
+//! How the errors of the three crates print.
 
 use std::fmt::Write as _;
 
-use super::layers::sources;
+use super::layers::{js_sources, node_sources, sources};
 
 #[test]
 fn debug_of_an_error_prints_the_text_of_display() {
     let mut faults = String::new();
-    for (path, text) in sources() {
-        for name in errors_with_derived_debug(&text) {
-            let _ = writeln!(
-                faults,
-                "src/{path}: `{name}` derives `Debug`, which `unwrap` prints; see `debug_as_display`"
-            );
+    let crates = [
+        ("src", sources()),
+        ("crates/node/src", node_sources()),
+        ("crates/js/src", js_sources()),
+    ];
+    for (root, files) in crates {
+        for (path, text) in files {
+            for name in errors_with_derived_debug(&text) {
+                let _ = writeln!(
+                    faults,
+                    "{root}/{path}: `{name}` derives `Debug`, which `unwrap` prints; print the text of `Display`"
+                );
+            }
         }
     }
     assert!(faults.is_empty(), "\n{faults}");

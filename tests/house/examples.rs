@@ -23,6 +23,38 @@ fn examples_are_whole_programs() {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
+/// The pages of the cookbook: that of the default features, and those that further crates compile.
+const COOKBOOK: [&str; 4] = [
+    include_str!("../../src/guide/cookbook.md"),
+    include_str!("../../src/guide/cookbook_features.md"),
+    include_str!("../../src/guide/cookbook_node.md"),
+    include_str!("../../src/guide/cookbook_js.md"),
+];
+
+/// Prints the count: `cargo test --test house recipes -- --nocapture`.
+#[test]
+fn recipes_are_whole_programs_of_at_most_20_lines() {
+    let mut faults = String::new();
+    let mut count = 0;
+    for (page, text) in COOKBOOK.iter().enumerate() {
+        for recipe in text.split("\n## ").skip(1) {
+            count += 1;
+            let name = recipe.lines().next().unwrap_or_default();
+            let code = recipe.split("\n```").nth(1).unwrap_or_default();
+            let code: Vec<&str> = code.lines().skip(1).collect();
+            let fault = fault_of(&code).or((code.len() > 20).then_some("more than 20 lines"));
+            let lacks_command = page > 0 && !recipe.contains("`cargo add ");
+            let fault = fault.or(lacks_command.then_some("no `cargo add`"));
+            if let Some(fault) = fault {
+                let _ = writeln!(faults, "{name}: {fault}");
+            }
+        }
+    }
+    println!("{count} recipes");
+    assert!(faults.is_empty(), "\n{faults}");
+    assert!(count >= 25, "{count} recipes");
+}
+
 /// The check above looks at text; here is what it must and must not see.
 #[test]
 fn the_check_sees_hidden_and_missing_mains() {

@@ -33,7 +33,7 @@ const LAYERS: &[&[&str]] = &[
     &["executor"],
     &["event_loop"],
     &["report"],
-    &["wait"],
+    &["ways_to_wait"],
     &["runtime"],
     &[
         "async_handle",
@@ -356,14 +356,16 @@ const PARTS: &[(&str, &str)] = &[
     ("event_loop/host.rs", "Host"),
 ];
 
-/// The fields that every part uses: the time, the lanes, what watches the loop, and what other
-/// threads share.
+/// The fields that every part uses: the time, the lanes, the tasks, what watches the loop, and what
+/// other threads share.
 /// Each is a structure with methods of its own, so that a method that returns it would be a detour.
 const OPEN: &[&str] = &[
     "pub(crate) clock: Clock,",
     "pub(crate) lanes: Lanes<Runnable>,",
     "pub(crate) probe: Probe,",
     "pub(crate) shared: Arc<Shared>,",
+    "pub(crate) stock: Stock<Shared>,",
+    "pub(crate) tasks: Rc<Registry>,",
 ];
 
 #[test]

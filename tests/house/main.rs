@@ -1,6 +1,7 @@
 //! What the sources must keep to: layers, the words of their comments, what the documentation of
 //! futures says, and the list of differences to libuv.
 
+mod apis;
 mod differences;
 mod docs;
 mod errors;

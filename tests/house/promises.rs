@@ -29,6 +29,44 @@ fn the_readme_states_the_counts_of_the_tables() {
 }
 
 #[test]
+fn the_readme_is_one_page_and_its_files_are_there() {
+    let (lines, words) = (README.lines().count(), README.split_whitespace().count());
+    println!("README.md: {words} words, {lines} lines");
+    assert!(
+        lines <= 130 && words <= 1_100,
+        "{words} words, {lines} lines"
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let links = README
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#']).next());
+    let pictures = README
+        .split(['"'])
+        .filter(|text| text.ends_with(".svg") || text.ends_with(".png"));
+    let files: Vec<_> = links
+        .chain(pictures)
+        .filter(|file| !file.is_empty())
+        .collect();
+    assert!(files.len() > 15, "{files:?}");
+    for file in files {
+        assert!(root.join(file).exists(), "README.md links to {file}");
+    }
+    let examples = fs::read_dir(root.join("examples")).expect("the folder is there");
+    for example in examples.map(|entry| entry.expect("the folder can be listed").path()) {
+        let name = example
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let is_picture = example
+            .extension()
+            .is_some_and(|extension| extension == "png");
+        let is_named = README.contains(&format!("`{name}`"));
+        assert!(is_named || is_picture, "README.md lacks the example {name}");
+    }
+}
+
+#[test]
 fn each_limit_against_a_peer_has_its_test() {
     let (_, table) = SECURITY
         .split_once("| what | limit | how to change it | test |")

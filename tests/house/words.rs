@@ -32,6 +32,7 @@ const DIALECT: &[&str] = &[
     "strangers",
     "voice",
     "quietly",
+    "patience",
 ];
 
 /// Adverbs at the end of a name, which hide what differs: the thread, the cost, the owner.
