@@ -40,18 +40,31 @@ fn serve(connections: u64, buffer: usize, answer: impl Fn(&[u8]) -> &[u8]) -> io
             let stream = key as i32;
             // SAFETY: the pointer is valid for the time of the call.
             let n = unsafe { libc::recv(stream, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-            if n > 0 {
-                send_all(stream, answer(&buffer[..n as usize]))?;
-            } else if n == 0 {
+            let answered = match n {
+                0 => Ok(false),
+                1.. => send_all(stream, answer(&buffer[..n as usize])).map(|()| true),
+                _ => Err(io::Error::last_os_error()),
+            };
+            // A client that closes before it has read all, as `wrk` does, resets the connection.
+            let is_open = match answered {
+                Err(error) if has_left(&error) => false,
+                answered => answered?,
+            };
+            if !is_open {
                 // SAFETY: the descriptor has no other owner, and no event of it comes any more.
                 unsafe { libc::close(stream) };
                 open -= 1;
-            } else {
-                return Err(io::Error::last_os_error());
             }
         }
     }
     Ok(meter.stop())
+}
+
+fn has_left(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+    )
 }
 
 /// All connections, watched with their descriptors as keys.
