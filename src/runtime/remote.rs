@@ -122,7 +122,15 @@ impl Remote {
             );
             #[cfg(feature = "cluster")]
             core.outstanding.begin_root(number, task.abort_handle());
-            lock(&state).task = Some(task.abort_handle());
+            let is_aborted = {
+                let mut state = lock(&state);
+                state.task = Some(task.abort_handle());
+                state.aborted
+            };
+            // An abort that came after the look above has found no task.
+            if is_aborted {
+                task.abort();
+            }
             task.detach();
         })?;
         Ok(RemoteJoinHandle {

@@ -16,9 +16,13 @@ use std::task::{Poll, Waker};
 use std::thread;
 
 use futures::channel::oneshot;
+use phaseloop::observe::{Observer, Wants};
 use phaseloop::phase::{Check, Prepare};
-use phaseloop::task::yield_now;
-use phaseloop::{AsyncHandle, EventLoop, Handle, LoopHandle, Remote, RunMode, block_on, spawn};
+use phaseloop::task::{Info, yield_now};
+use phaseloop::{
+    AsyncHandle, Builder, EventLoop, Handle, LoopHandle, Remote, RemoteJoinHandle, RunMode,
+    block_on, spawn,
+};
 
 /// Fails if it is dropped on another thread than the one that made it.
 struct Homebound(thread::ThreadId);
@@ -394,6 +398,39 @@ fn a_remote_task_can_be_aborted_from_its_thread() {
     task.abort();
     finish(&mut event_loop);
     assert!(task.join().unwrap_err().is_cancelled());
+}
+
+/// The abort comes between the look of the call for one, and the task that it can reach: an
+/// observer stands in for the other thread, so that the moment is always met.
+#[test]
+fn an_abort_that_meets_the_spawn_on_the_loop_is_not_lost() {
+    type Place = Arc<Mutex<Option<RemoteJoinHandle<()>>>>;
+    struct AbortsAtSpawn(Place);
+    impl Observer for AbortsAtSpawn {
+        fn wants(&self) -> Wants {
+            Wants::TASKS
+        }
+
+        fn spawned(&self, _: &Info) {
+            self.0.lock().unwrap().as_ref().unwrap().abort();
+        }
+    }
+
+    let place = Place::default();
+    let observer = AbortsAtSpawn(place.clone());
+    let mut event_loop = Builder::new().observer(observer).build().unwrap();
+    let is_polled = Arc::new(AtomicBool::new(false));
+    let seen = is_polled.clone();
+    let task = event_loop.remote().spawn(move || async move {
+        seen.store(true, Ordering::Relaxed);
+        pending::<()>().await;
+    });
+    *place.lock().unwrap() = Some(task.unwrap());
+    finish(&mut event_loop);
+    let task = place.lock().unwrap().take().unwrap();
+    assert!(task.is_finished(), "the abort was lost");
+    assert!(task.join().unwrap_err().is_cancelled());
+    assert!(!is_polled.load(Ordering::Relaxed));
 }
 
 #[test]
