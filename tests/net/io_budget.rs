@@ -2,14 +2,17 @@
 //! so many operations.
 #![cfg(feature = "net")]
 
+use crate::util::panics::panic_of;
 use crate::util::sockets::udp_pair;
 use crate::util::tcp::{Has, half_std_pair, run, settle};
-use crate::util::trace::{busy, finish, ms, paused};
+use crate::util::trace::{busy, finish, ms, paused, turn};
 use std::cell::Cell;
 use std::io::Write;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use futures::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use futures::stream::FuturesUnordered;
@@ -20,8 +23,9 @@ use phaseloop::phase::Check;
 #[cfg(unix)]
 use phaseloop::process::Channel;
 use phaseloop::time::{Timer, sleep};
-use phaseloop::{Handle, LoopHandle, block_on, spawn};
+use phaseloop::{EventLoop, Handle, LoopHandle, block_on, spawn};
 use socket2::SockRef;
+use waker_fn::waker_fn;
 
 /// How many operations one poll does at most.
 const MOST: usize = 128;
@@ -400,4 +404,43 @@ fn what_a_callback_polls_has_no_budget() {
         sleep(ms(1)).await;
         assert_eq!(read.get(), MESSAGES);
     });
+}
+
+/// The sources are deferred together, and one callback resumes them.
+#[test]
+fn a_waker_that_panics_keeps_no_deferred_source_from_its_wake() {
+    let mut event_loop = EventLoop::new().unwrap();
+    let handle = event_loop.handle();
+    let pairs = [(); 3].map(|()| udp_pair());
+    let [first, second, third] = pairs.map(|(ours, theirs)| {
+        theirs.send(b"x").unwrap();
+        (Source::new(&handle, ours).unwrap(), theirs).0
+    });
+    let woken = Arc::new(AtomicUsize::new(0));
+    let wakes = |panics: bool| {
+        let woken = woken.clone();
+        waker_fn(move || {
+            woken.fetch_add(1, Ordering::Relaxed);
+            assert!(!panics, "a waker");
+        })
+    };
+    event_loop.block_on(async {
+        for source in [&first, &second, &third] {
+            source.readable().await.unwrap();
+        }
+        // The budget of this poll is used up at the first source.
+        let (hostile, patient) = (wakes(true), wakes(false));
+        let mut cx = Context::from_waker(&hostile);
+        while first.poll_read_with(&mut cx, |_| Ok(())).is_ready() {}
+        let mut cx = Context::from_waker(&patient);
+        assert!(second.poll_readable(&mut cx).is_pending());
+        assert!(third.poll_readable(&mut cx).is_pending());
+    });
+    assert!(panic_of(|| turn(&mut event_loop)).contains("a waker"));
+    assert_eq!(woken.load(Ordering::Relaxed), 3);
+    for source in [&first, &second, &third] {
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(source.poll_readable(&mut cx).is_ready());
+    }
+    assert!(!turn(&mut event_loop), "no wait is left");
 }

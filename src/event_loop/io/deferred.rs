@@ -14,6 +14,7 @@ use crate::executor::budget;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
 use crate::raw::call::Call;
+use crate::raw::unwind::Steps;
 
 #[derive(Default)]
 pub(super) struct DeferredSources {
@@ -68,15 +69,17 @@ impl Core {
     }
 
     /// Marks the deferred sources as ready again. One callback serves all of them, so that a task
-    /// that waits for several is polled once.
+    /// that waits for several is polled once. A waker that panics keeps no other source from it.
     fn resume(&self) {
         self.ledger.remove_unref(Keeper::Queued);
+        let mut wakes = Steps::default();
         for (source, direction) in self.io.deferred.sources.take() {
             if !source.is_gone() {
                 source.add_ready(direction.ready());
-                source.waiters(direction).wake_all();
+                wakes.run(|| source.waiters(direction).wake_all());
                 source.count_waits(self);
             }
         }
+        wakes.end();
     }
 }
