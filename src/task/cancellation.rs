@@ -359,17 +359,19 @@ impl Future for Cancelled {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.node.is_cancelled.get() {
+        // The clone and the drop of a waker may be user code: neither runs under the borrow, and
+        // the clone may cancel the token, which then wakes only those that wait already.
+        let is_cancelled = || self.node.is_cancelled.get();
+        let waker = (!is_cancelled()).then(|| cx.waker().clone());
+        let Some(waker) = waker.filter(|_| !is_cancelled()) else {
             self.number = None;
             return current::note_wait(&mut self.note, cx, Poll::Ready(()));
-        }
+        };
         let number = match self.number {
             Some(number) => number,
             None => self.node.next_number(),
         };
         self.number = Some(number);
-        // The clone and the drop of a waker may be user code: neither runs under the borrow.
-        let waker = cx.waker().clone();
         let before = self.node.waiters.borrow_mut().insert(number, waker);
         drop(before);
         current::note_wait(&mut self.note, cx, Poll::Pending)

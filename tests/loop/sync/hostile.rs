@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::util::wakers::on_clone;
 use phaseloop::sync::{Mutex, Notify, Semaphore, mpsc, oneshot, watch};
+use phaseloop::task::CancellationToken;
 use tokio_test::task::spawn as mock;
 use tokio_test::{assert_pending, assert_ready};
 
@@ -144,6 +145,26 @@ fn the_clone_of_a_waker_may_end_the_wait_that_begins() {
     let waker = on_clone(move || other.close());
     let polled = pin!(semaphore.acquire(1)).poll(&mut Context::from_waker(&waker));
     assert!(matches!(polled, Poll::Ready(Err(_))));
+}
+
+#[test]
+fn a_cancellation_that_comes_while_a_wait_begins_ends_it() {
+    let token = CancellationToken::new();
+    let parent = token.clone();
+    let waker = on_clone(move || parent.cancel());
+    let child = token.child_token();
+    let mut wait = pin!(child.cancelled());
+    let polled = wait.as_mut().poll(&mut Context::from_waker(&waker));
+    assert_eq!(polled, Poll::Ready(()), "in the first poll");
+
+    let token = CancellationToken::new();
+    let mut wait = mock(token.cancelled());
+    assert_pending!(wait.poll());
+    let mut wait = wait.into_inner();
+    let other = token.clone();
+    let waker = on_clone(move || other.cancel());
+    let polled = Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
+    assert_eq!(polled, Poll::Ready(()), "in a later poll");
 }
 
 /// A message whose drop sends to the channel it was in. What it sends has no channel.
