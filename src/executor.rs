@@ -93,8 +93,6 @@ pub(crate) struct Executor {
     main_polls: Cell<u64>,
     /// Whether a drain takes entries out of the rings of the lanes.
     is_draining: Cell<bool>,
-    /// The loop was dropped: no task starts any more.
-    is_closed: Cell<bool>,
     pub(crate) clock: Clock,
     /// What reports have to know of waits.
     notes: WaitNotes,
@@ -167,7 +165,6 @@ impl Executor {
             polls: Cell::new(0),
             main_polls: Cell::new(0),
             is_draining: Cell::new(false),
-            is_closed: Cell::new(false),
             notes: WaitNotes::default(),
             contexts: Contexts::default(),
             #[cfg(feature = "stacks")]
@@ -375,9 +372,10 @@ impl Executor {
 
 /// The tasks.
 impl Executor {
+    /// Returns whether the loop was dropped, or is being dropped.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.get()
+        self.probe.has(Mode::CLOSED)
     }
 
     /// Returns the task that is being polled.

@@ -356,9 +356,10 @@ impl task::Local for Local {
 
     fn later(work: Box<dyn FnOnce()>) {
         let work = Call::new(work);
+        // Dropping the closure here would run user code in the middle of the caller.
         with(|core| match core {
+            Some(core) if core.executor.is_closed() => core.executor.lanes.push_call(work),
             Some(core) => core.push_call(Lane::Microtasks, work, None),
-            // Dropping the closure here would run user code in the middle of the caller.
             None => std::mem::forget(work),
         });
     }

@@ -104,17 +104,18 @@ impl Core {
         site: Option<Site>,
     ) {
         if self.executor.probe.has(Mode::CALL) {
-            self.push_watched(lane, frame::carry(kind, call), site);
+            self.push_watched(lane, Some(kind), call, site);
         } else {
             self.executor.push_call(lane, call);
         }
     }
 
-    /// Queues a closure in a lane. `site` is the line that queues it, if known.
+    /// Queues a closure in a lane. `site` is the line that queues it, if known. A loop that is
+    /// dropped drops it at once.
     #[inline]
     pub(crate) fn push_call(&self, lane: Lane, call: Call, site: Option<Site>) {
         if self.executor.probe.has(Mode::CALL) {
-            self.push_watched(lane, call, site);
+            self.push_watched(lane, None, call, site);
         } else {
             self.executor.push_call(lane, call);
         }
@@ -123,7 +124,15 @@ impl Core {
     /// Queues a closure that runs as an activity. The wrapper is an allocation: an entry of a lane
     /// has no place for a line, so that a loop that nothing watches does not pay for one.
     #[cold]
-    fn push_watched(&self, lane: Lane, call: Call, site: Option<Site>) {
+    fn push_watched(&self, lane: Lane, kind: Option<&'static str>, call: Call, site: Option<Site>) {
+        // What a drop queues while the loop is dropped would stay: it may own a handle to the loop.
+        if self.executor.is_closed() {
+            return;
+        }
+        let call = match kind {
+            Some(kind) => frame::carry(kind, call),
+            None => call,
+        };
         let body = match lane {
             Lane::Ticks => Body::Tick,
             Lane::Microtasks => Body::Microtask,

@@ -1,6 +1,7 @@
 //! The ends of tasks, and of the loop.
 
 use super::Executor;
+use crate::probe::Mode;
 use crate::raw::call::Call;
 
 /// The end of a task.
@@ -23,9 +24,9 @@ impl Executor {
 
 /// The end of the loop.
 impl Executor {
-    /// Refuses new tasks from now on.
+    /// Refuses new tasks and closures from now on.
     pub(crate) fn close(&self) {
-        self.is_closed.set(true);
+        self.probe.set(Mode::CLOSED, true);
     }
 
     /// Returns whether there are tasks that are not being polled. A task that is being polled

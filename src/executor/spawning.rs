@@ -73,7 +73,7 @@ impl Executor {
         F: Future + 'static,
         F::Output: 'static,
     {
-        if self.is_closed.get() {
+        if self.is_closed() {
             return JoinHandle::never_started(self.tasks.new_job_id());
         }
         let (runnable, output) = self.tasks.insert(name, |id, slot| {

@@ -48,6 +48,8 @@ impl Mode {
     pub(crate) const GUARDED: Self = Self(1 << 19);
     /// The loop may wait in another way than by the kernel (`event_loop/wait.rs`).
     pub(crate) const OTHER_WAIT: Self = Self(1 << 21);
+    /// The loop was dropped, or is being dropped: closures are refused.
+    pub(crate) const CLOSED: Self = Self(1 << 22);
     /// Several observers want activities.
     const SHARED: Self = Self(1 << 20);
 }
@@ -61,7 +63,7 @@ impl Mode {
         .and(Wants::TASKS);
     pub(crate) const SPAWN: Self = Self::CONTEXTS.and(Wants::TASKS);
     pub(crate) const WAKE: Self = Self::KEPT.and(Wants::WAKES);
-    pub(crate) const CALL: Self = Self::CONTEXTS.and(Wants::ACTIVITIES);
+    pub(crate) const CALL: Self = Self(Self::CONTEXTS.0 | Self::CLOSED.0).and(Wants::ACTIVITIES);
     pub(crate) const TURN: Self = Self(0).and(Wants::TURNS).and(Wants::PHASES);
     /// What a turn may not skip: the phases that are reported, the lanes after a contained panic.
     pub(crate) const PHASES: Self = Self::CONTAINED.and(Wants::PHASES);

@@ -16,8 +16,8 @@ use phaseloop::phase::check;
 use phaseloop::task::scope;
 use phaseloop::time::{Timer, sleep};
 use phaseloop::{
-    Builder, EventLoop, JoinHandle, RunMode, UnhandledPanic, next_tick, queue_microtask,
-    set_immediate, spawn,
+    Builder, EventLoop, JoinHandle, LoopHandle, RunMode, UnhandledPanic, next_tick,
+    queue_microtask, set_immediate, spawn,
 };
 
 use crate::util::child::in_child;
@@ -357,6 +357,85 @@ fn a_loop_is_dropped_to_the_end_although_everything_on_it_panics() {
         assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&"first"));
         assert_eq!(bombs.get(), 10);
         drop((timers, waiting));
+    });
+}
+
+/// Queues a closure when it is dropped, which owns the next one of these and a handle to the loop.
+struct QueuesAtDrop {
+    handle: LoopHandle,
+    left: u32,
+    _held: Rc<()>,
+}
+
+impl Drop for QueuesAtDrop {
+    fn drop(&mut self) {
+        if self.left == 0 {
+            return;
+        }
+        let next = Self {
+            handle: self.handle.clone(),
+            left: self.left - 1,
+            _held: self._held.clone(),
+        };
+        let call = move || {
+            let _next = &next;
+            unreachable!("the loop is gone");
+        };
+        match self.left % 5 {
+            0 => next_tick(call),
+            1 => queue_microtask(call),
+            2 => self.handle.next_tick(call),
+            3 => self.handle.queue_microtask(call),
+            _ => drop(set_immediate(call)),
+        }
+    }
+}
+
+#[test]
+fn what_is_queued_while_the_loop_is_dropped_is_dropped_at_once() {
+    let test = "what_is_queued_while_the_loop_is_dropped_is_dropped_at_once";
+    survives(test, || {
+        for left in 1..=12 {
+            let mut event_loop = EventLoop::new().unwrap();
+            let held = Rc::new(());
+            let value = QueuesAtDrop {
+                handle: event_loop.handle(),
+                left,
+                _held: held.clone(),
+            };
+            let task = event_loop.handle().spawn(async move {
+                let _value = value;
+                pending::<()>().await;
+            });
+            event_loop.run(RunMode::NoWait).unwrap();
+            drop(event_loop);
+            assert!(task.is_finished());
+            assert_eq!(Rc::strong_count(&held), 1, "{left}: a closure is left");
+        }
+    });
+}
+
+/// What the lanes hold when the loop is dropped may queue in turn.
+#[test]
+fn what_a_queued_closure_queues_in_its_drop_is_dropped_at_once() {
+    let test = "what_a_queued_closure_queues_in_its_drop_is_dropped_at_once";
+    survives(test, || {
+        for left in 1..=12 {
+            let event_loop = EventLoop::new().unwrap();
+            let handle = event_loop.handle();
+            let held = Rc::new(());
+            let value = || QueuesAtDrop {
+                handle: handle.clone(),
+                left,
+                _held: held.clone(),
+            };
+            let (one, two, three) = (value(), value(), value());
+            handle.next_tick(move || drop(one));
+            handle.queue_microtask(move || drop(two));
+            drop(handle.set_immediate(move || drop(three)));
+            drop(event_loop);
+            assert_eq!(Rc::strong_count(&held), 1, "{left}: a closure is left");
+        }
     });
 }
 
