@@ -9,6 +9,8 @@ use std::task::{Context, Poll, ready};
 
 use futures::io::{AsyncRead, AsyncWrite};
 
+use crate::sys::fork::Maker;
+
 /// A stream whose two directions can be used at once through `&T`.
 ///
 /// # Examples
@@ -71,6 +73,7 @@ pub fn split<S: Duplex>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
     let write = OwnedWriteHalf {
         stream: stream.clone(),
         shutdown_on_drop: Cell::new(true),
+        maker: Maker::this_process(),
     };
     (OwnedReadHalf { stream }, write)
 }
@@ -122,6 +125,8 @@ pub struct OwnedReadHalf<S: Duplex> {
 pub struct OwnedWriteHalf<S: Duplex> {
     stream: Rc<S>,
     shutdown_on_drop: Cell<bool>,
+    /// In a forked child the drop leaves the direction open: it is that of the parent, too.
+    maker: Maker,
 }
 
 impl<S: Duplex> OwnedReadHalf<S> {
@@ -248,7 +253,7 @@ impl<S: Duplex> AsRef<S> for OwnedWriteHalf<S> {
 
 impl<S: Duplex> Drop for OwnedWriteHalf<S> {
     fn drop(&mut self) {
-        if self.shutdown_on_drop.get() {
+        if self.shutdown_on_drop.get() && !self.maker.is_parent() {
             // The peer may be gone, and a drop cannot return the error.
             let _ = self.stream.shutdown_write();
         }

@@ -13,6 +13,10 @@ impl LoopHandle {
     /// the loop: runs and new sources fail. Call this in the child for each loop that it continues
     /// to use. Without a fork the call has no effect.
     ///
+    /// After this call, too, the drop of what was made before the fork has no effect on the parent:
+    /// no direction of a socket is shut down, no socket's file is removed, and no terminal gets its
+    /// settings back. The parent does that when it drops its copy.
+    ///
     /// Timers, hooks, tasks, sources and poll handles with their waiters, signal listeners and file
     /// watchers continue in the child. Sockets are shared with the parent: data that one process
     /// reads does not reach the other. Signals and sends to async handles that were not delivered

@@ -20,6 +20,7 @@ use rustix::termios::{
 };
 
 use super::at_exit;
+use super::fork::Maker;
 use super::signal::mask;
 use super::stdio::is_controlling_side;
 use crate::kinds::Mode;
@@ -63,9 +64,16 @@ struct Entry {
     normal: Termios,
     /// The number of live [`Change`]s.
     changes: usize,
+    /// The process that has changed the terminal. A forked child has it in common with its parent.
+    maker: Maker,
 }
 
 impl Entry {
+    /// Returns whether this process has changed the terminal, and not its parent before a fork.
+    fn is_ours(&self) -> bool {
+        !self.maker.is_parent()
+    }
+
     /// Restores the settings. SIGTTOU is blocked meanwhile: it would stop a background process, and
     /// at exit no shell might be left to continue it.
     fn restore(&self) -> io::Result<()> {
@@ -163,6 +171,7 @@ impl Change {
                 terminal: terminal.try_clone_to_owned()?,
                 device,
                 changes: 1,
+                maker: Maker::this_process(),
             });
             Ok(Self { place })
         })
@@ -178,12 +187,13 @@ impl Change {
 
     /// Ends the change. Ending the last one restores the settings.
     pub(crate) fn undo(self) -> io::Result<()> {
-        let result = self.end();
+        let result = self.end(|_| true);
         std::mem::forget(self);
         result
     }
 
-    fn end(&self) -> io::Result<()> {
+    /// Ends the change. Ending the last one restores the settings if `may_restore` allows it.
+    fn end(&self, may_restore: impl FnOnce(&Entry) -> bool) -> io::Result<()> {
         TABLE.locked(|entries| {
             let slot = &mut entries[self.place];
             let entry = slot.as_mut().expect("there until the end");
@@ -191,7 +201,11 @@ impl Change {
             if entry.changes > 0 {
                 return Ok(());
             }
-            let result = entry.restore();
+            let result = if may_restore(entry) {
+                entry.restore()
+            } else {
+                Ok(())
+            };
             *slot = None;
             result
         })
@@ -201,7 +215,7 @@ impl Change {
 impl Drop for Change {
     fn drop(&mut self) {
         // The terminal may be gone, and a drop cannot return the error.
-        let _ = self.end();
+        let _ = self.end(Entry::is_ours);
     }
 }
 
@@ -217,19 +231,22 @@ fn set(terminal: &OwnedFd, settings: &Termios) -> io::Result<()> {
 ///
 /// `EBUSY` while a change holds the lock; otherwise the first OS error of `tcsetattr`.
 pub(crate) fn restore_all() -> io::Result<()> {
+    restore_if(|_| true)
+}
+
+fn restore_if(may_restore: impl Fn(&Entry) -> bool) -> io::Result<()> {
     let restored = TABLE.try_locked(|entries| {
-        let mut result = Ok(());
-        for entry in entries.iter().flatten() {
-            result = result.and(entry.restore());
-        }
-        result
+        let entries = entries.iter().flatten();
+        entries
+            .filter(|entry| may_restore(entry))
+            .fold(Ok(()), |result, entry| result.and(entry.restore()))
     });
     restored.unwrap_or_else(|| Err(io::Error::from_raw_os_error(libc::EBUSY)))
 }
 
 extern "C" fn restore_at_exit() {
     // The process ends, and an exit handler cannot return the error.
-    let _ = restore_all();
+    let _ = restore_if(Entry::is_ours);
 }
 
 /// Opens the controlling terminal of the process.

@@ -361,6 +361,135 @@ fn the_children_of_the_parent_are_none_of_the_forked_process() {
     );
 }
 
+/// Whether a stream has not ended.
+fn is_open(stream: &mut UnixStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let read = stream.read(&mut [0]);
+    read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+#[cfg(feature = "net")]
+#[test]
+fn a_child_that_drops_sockets_leaves_their_files_to_its_parent() {
+    use phaseloop::net::{UnixDatagram, UnixListener};
+    let test = "a_child_that_drops_sockets_leaves_their_files_to_its_parent";
+    alone(test, || {
+        let (event_loop, handle) = new_loop();
+        let path = |kind| {
+            let name = format!("phaseloop-fork-{kind}-{}", std::process::id());
+            std::env::temp_dir().join(name)
+        };
+        let (one, two) = (path("listener"), path("datagram"));
+        let sockets = event_loop.enter(|| {
+            let listener = UnixListener::bind(&one).unwrap();
+            (listener, UnixDatagram::bind(&two).unwrap())
+        });
+        let sockets = RefCell::new(Some(sockets));
+        fork(|| {
+            handle.reinit_after_fork().unwrap();
+            drop(sockets.take());
+        })
+        .join();
+        fork(|| drop(sockets.take())).join();
+        assert!(one.exists() && two.exists());
+        drop(sockets.take());
+        assert!(!one.exists() && !two.exists());
+    });
+}
+
+#[cfg(feature = "net")]
+#[test]
+fn a_child_that_drops_a_half_leaves_the_direction_open() {
+    let test = "a_child_that_drops_a_half_leaves_the_direction_open";
+    alone(test, || {
+        let (event_loop, handle) = new_loop();
+        let (ours, mut theirs) = pair();
+        let stream = event_loop.enter(|| phaseloop::net::UnixStream::from_std(ours).unwrap());
+        let halves = RefCell::new(Some(stream.into_split()));
+        fork(|| drop(halves.take())).join();
+        assert!(is_open(&mut theirs));
+        fork(|| {
+            handle.reinit_after_fork().unwrap();
+            drop(halves.take());
+        })
+        .join();
+        assert!(is_open(&mut theirs));
+        let (_reader, writer) = halves.take().unwrap();
+        drop(writer);
+        assert!(!is_open(&mut theirs));
+    });
+}
+
+#[cfg(feature = "process")]
+#[test]
+fn a_child_that_drops_the_channel_to_the_grandparent_leaves_it_open() {
+    use phaseloop::process::Channel;
+    use std::os::fd::AsRawFd;
+    let test = "a_child_that_drops_the_channel_to_the_grandparent_leaves_it_open";
+    alone(test, || {
+        let (event_loop, _handle) = new_loop();
+        let (ours, mut theirs) = pair();
+        let inode = rustix::fs::fstat(&ours).unwrap().st_ino;
+        let described = format!("{}:{inode}", ours.as_raw_fd());
+        // SAFETY: no other thread of this process reads the environment now.
+        unsafe { std::env::set_var("PHASELOOP_CHANNEL", described) };
+        let channel = event_loop.enter(|| Channel::from_env().unwrap().unwrap());
+        let channel = RefCell::new(Some(channel));
+        fork(|| drop(channel.take())).join();
+        assert!(is_open(&mut theirs));
+        drop(channel.take());
+        assert!(!is_open(&mut theirs));
+    });
+}
+
+#[cfg(feature = "fs")]
+#[test]
+fn a_child_that_drops_a_watcher_does_not_silence_its_parent() {
+    use phaseloop::fs::Watcher;
+    let test = "a_child_that_drops_a_watcher_does_not_silence_its_parent";
+    alone(test, || {
+        let (event_loop, handle) = new_loop();
+        let name = format!("phaseloop-fork-drop-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let [one, two] = ["one", "two"].map(|name| directory.join(name));
+        std::fs::create_dir_all(&one).unwrap();
+        std::fs::create_dir(&two).unwrap();
+        let first = Watcher::new_on(&handle, &one).unwrap();
+        let _second = Watcher::new_on(&handle, &two).unwrap();
+        let first = RefCell::new(Some(first));
+        fork(|| drop(first.take())).join();
+        std::fs::write(one.join("file"), "").unwrap();
+        let mut first = first.take().unwrap();
+        let event = event_loop.block_on(first.recv()).unwrap();
+        assert_eq!(event.name().unwrap(), "file");
+        std::fs::remove_dir_all(&directory).unwrap();
+    });
+}
+
+#[cfg(feature = "tty")]
+#[test]
+fn a_child_that_drops_a_terminal_leaves_its_mode_to_the_parent() {
+    use crate::util::pty::open_pty;
+    use phaseloop::tty::{Mode, Tty};
+    use rustix::termios::{LocalModes, tcgetattr};
+    let test = "a_child_that_drops_a_terminal_leaves_its_mode_to_the_parent";
+    alone(test, || {
+        let (event_loop, _handle) = new_loop();
+        let (_controller, terminal) = open_pty();
+        let is_raw = || {
+            let settings = tcgetattr(&terminal).unwrap();
+            !settings.local_modes.contains(LocalModes::ICANON)
+        };
+        let tty = event_loop.enter(|| Tty::from_fd(&terminal).unwrap());
+        tty.set_mode(Mode::Raw).unwrap();
+        let tty = RefCell::new(Some(tty));
+        fork(|| drop(tty.take())).join();
+        assert!(is_raw());
+        drop(tty.take());
+        assert!(!is_raw());
+    });
+}
+
 /// Keeps the kinds of errors that a caller can tell apart.
 #[test]
 fn the_refusal_is_no_os_error() {

@@ -12,6 +12,8 @@ mod util {
     pub(crate) mod gate;
     pub(crate) mod memory;
     pub(crate) mod panics;
+    #[cfg(all(target_os = "linux", feature = "tty"))]
+    pub(crate) mod pty;
     #[cfg(unix)]
     pub(crate) mod raise;
     #[cfg(target_os = "linux")]

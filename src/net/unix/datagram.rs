@@ -137,7 +137,7 @@ impl UnixDatagram {
     fn adopt(handle: &LoopHandle, socket: net::UnixDatagram, site: Site) -> io::Result<Self> {
         Ok(Self {
             source: Source::new_stream(handle, socket, true, site)?,
-            path: RemoveOnDrop(None),
+            path: RemoveOnDrop::NOTHING,
         })
     }
 

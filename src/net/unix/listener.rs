@@ -117,7 +117,7 @@ impl UnixListener {
         sys::socket::keep_reserve();
         Ok(Self {
             source: Source::new_at(handle, listener, Interest::Read, site)?,
-            path: RemoveOnDrop(None),
+            path: RemoveOnDrop::NOTHING,
             accepted: Accepted::default(),
         })
     }

@@ -11,6 +11,7 @@ use socket2::SockAddr;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::sys;
+use crate::sys::fork::Maker;
 
 /// The name of a Unix socket: a path, or an abstract name on Linux.
 ///
@@ -114,17 +115,22 @@ pub(super) fn name_of(address: io::Result<net::SocketAddr>) -> io::Result<Option
     address.map(|address| SocketName::of(&address))
 }
 
-/// A bound path that is removed on drop.
-pub(in crate::net) struct RemoveOnDrop(pub(super) Option<PathBuf>);
+/// A bound path that is removed on drop, by the process that has bound it.
+pub(in crate::net) struct RemoveOnDrop(Option<(PathBuf, Maker)>);
 
 impl RemoveOnDrop {
     pub(super) fn of(name: SocketName) -> Self {
         match name {
             // The absolute path, since the process may change its working directory.
-            SocketName::Path(path) => Self(Some(std::path::absolute(&path).unwrap_or(path))),
-            SocketName::Abstract(_) => Self(None),
+            SocketName::Path(path) => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                Self(Some((path, Maker::this_process())))
+            }
+            SocketName::Abstract(_) => Self::NOTHING,
         }
     }
+
+    pub(super) const NOTHING: Self = Self(None);
 
     /// Leaves the path where it is.
     pub(super) fn keep(&mut self) {
@@ -134,7 +140,7 @@ impl RemoveOnDrop {
 
 impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
-        if let Some(path) = self.0.take() {
+        if let Some((path, _)) = self.0.take().filter(|(_, maker)| !maker.is_parent()) {
             // The path may have been removed already.
             let _ = std::fs::remove_file(path);
         }

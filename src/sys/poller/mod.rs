@@ -28,10 +28,9 @@ mod windows_sources;
 
 use std::cell::Cell;
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use crate::sys::fork::{self, GENERATION};
+use crate::sys::fork::Maker;
 use crate::sys::platform::poller as backend;
 use backend::Queue;
 use selector::{Kernel as _, Selector};
@@ -289,63 +288,17 @@ impl RawEvent {
     }
 }
 
-/// The process that created a poller, identified by its generation.
-pub(super) struct Maker {
-    generation: Cell<u32>,
-}
-
-impl Maker {
-    pub(super) fn this_process() -> Self {
-        fork::count_forks();
-        Self {
-            generation: Cell::new(GENERATION.load(Ordering::Relaxed)),
-        }
-    }
-
-    /// Returns whether this process is a forked child of the maker, and so shares the poller's
-    /// kernel objects with it.
-    #[inline]
-    pub(super) fn is_parent(&self) -> bool {
-        self.generation.get() != GENERATION.load(Ordering::Relaxed)
-    }
-
-    /// # Errors
-    ///
-    /// In a forked child of the maker: its registrations and waits would act on the parent's
-    /// poller.
-    #[inline]
-    pub(super) fn check(&self) -> io::Result<()> {
-        if self.generation.get() == GENERATION.load(Ordering::Relaxed) {
-            Ok(())
-        } else {
-            Err(inherited())
-        }
-    }
-
-    /// Makes this process the maker.
-    pub(super) fn take_over(&self) {
-        self.generation.set(GENERATION.load(Ordering::Relaxed));
-    }
-}
-
-fn inherited() -> io::Error {
-    io::Error::other(
-        "this process was forked from the one that has made the loop: call `LoopHandle::reinit_after_fork` before it goes \
-         on here",
-    )
-}
-
 /// The event queue of a loop.
 pub(crate) struct Poller {
     selector: Queue,
-    maker: Maker,
+    maker: Cell<Maker>,
 }
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             selector: Queue::new()?,
-            maker: Maker::this_process(),
+            maker: Cell::new(Maker::this_process()),
         })
     }
 
@@ -357,7 +310,7 @@ impl Poller {
     /// `Unsupported` where a child cannot replace the queue; otherwise any OS error.
     pub(crate) fn reinit(&self) -> io::Result<()> {
         self.selector.reinit()?;
-        self.maker.take_over();
+        self.maker.set(Maker::this_process());
         Ok(())
     }
 
@@ -383,7 +336,7 @@ impl Poller {
     ///
     /// `Unsupported` unless [`HAS_TIMER`]; otherwise any OS error.
     pub(crate) fn set_timer(&self, delay: Option<u64>) -> io::Result<()> {
-        self.maker.check()?;
+        self.maker.get().check()?;
         self.selector.set_timer(delay)
     }
 
@@ -395,7 +348,7 @@ impl Poller {
     /// `Interrupted` if a signal ended the wait; otherwise any OS error.
     pub(crate) fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         let list = events.emptied();
-        self.maker.check()?;
+        self.maker.get().check()?;
         self.selector.wait(list, timeout)
     }
 
@@ -410,19 +363,19 @@ impl Poller {
         key: usize,
         interest: Interest,
     ) -> io::Result<()> {
-        self.maker.check()?;
+        self.maker.get().check()?;
         // SAFETY: the contract of this function.
         unsafe { self.selector.add(source, key, interest) }
     }
 
     /// Registers a source for both directions that was registered for reading.
     fn add_write(&self, source: &impl AsSource, key: usize) -> io::Result<()> {
-        self.maker.check()?;
+        self.maker.get().check()?;
         self.selector.add_write(source, key)
     }
 
     fn delete(&self, source: &impl AsSource) -> io::Result<()> {
-        if self.maker.is_parent() {
+        if self.maker.get().is_parent() {
             // The call would deregister it from the parent's queue, where that is inherited.
             return Ok(());
         }
@@ -437,7 +390,7 @@ impl Poller {
         events: PollEvents,
         is_new: bool,
     ) -> io::Result<()> {
-        self.maker.check()?;
+        self.maker.get().check()?;
         source.with(|source| self.selector.set_level(source, key, events, is_new))
     }
 
@@ -445,12 +398,12 @@ impl Poller {
     ///
     /// If the poller was created by a process that this one was forked from.
     pub(crate) fn check_owner(&self) -> io::Result<()> {
-        self.maker.check()
+        self.maker.get().check()
     }
 
     /// Returns whether the poller was created by a process that this one was forked from.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.maker.is_parent()
+        self.maker.get().is_parent()
     }
 
     /// Registers a source again, after [`reinit`](Self::reinit).

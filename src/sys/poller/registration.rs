@@ -179,6 +179,16 @@ impl<T: AsSource> Registration<T> {
             .rearm(self.get(), key, readable, writable)
     }
 
+    /// Returns whether this process was forked from the one that has made the poller, and so shares
+    /// the source with it.
+    #[cfg_attr(
+        not(all(feature = "fs", any(target_os = "linux", target_os = "android"))),
+        allow(dead_code, reason = "only inotify asks")
+    )]
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.poller.is_inherited()
+    }
+
     /// Returns the raw source, for a later [`Poller::remove`] while this registration exists.
     pub(crate) fn raw(&self) -> RawSource {
         RawSource::of(self.get())

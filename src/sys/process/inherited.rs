@@ -15,10 +15,12 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use socket2::{SockRef, Type};
 
 use super::pre_exec::borrowed;
+use crate::sys::fork::Maker;
 
-/// A duplicate of the inherited socket. Its drop disconnects.
+/// A duplicate of the inherited socket. Its drop disconnects, but not in a forked child of the
+/// process that has made it.
 #[derive(Debug)]
-pub struct Inherited(OwnedFd);
+pub struct Inherited(OwnedFd, Maker);
 
 impl Inherited {
     /// Duplicates the socket again. The drop of that duplicate does not disconnect.
@@ -39,6 +41,9 @@ impl AsFd for Inherited {
 
 impl Drop for Inherited {
     fn drop(&mut self) {
+        if self.1.is_parent() {
+            return;
+        }
         // The call fails if the peer has disconnected already.
         let _ = SockRef::from(&self.0).shutdown(Shutdown::Both);
     }
@@ -85,7 +90,7 @@ fn duplicate_described(description: &OsStr) -> io::Result<Inherited> {
 pub(super) fn duplicate(socket: BorrowedFd<'_>) -> io::Result<Inherited> {
     // Children of this process must not inherit it.
     fcntl_setfd(socket, FdFlags::CLOEXEC)?;
-    let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?);
+    let duplicate = Inherited(fcntl_dupfd_cloexec(socket, 3)?, Maker::this_process());
     rustix::io::ioctl_fionbio(&duplicate, true)?;
     Ok(duplicate)
 }

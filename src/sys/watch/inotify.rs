@@ -50,7 +50,12 @@ impl Notices {
         Ok(inotify::add_watch(self.registration.get(), path, ASKED)?)
     }
 
+    /// Ends a watch. In a forked child of the process that has started it, the watch stays: the
+    /// child shares the descriptor with its parent.
     pub(crate) fn remove(&self, id: WatchId) {
+        if self.registration.is_inherited() {
+            return;
+        }
         // An error means that the kernel has removed the watch already.
         let _ = inotify::remove_watch(self.registration.get(), id);
     }
