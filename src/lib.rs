@@ -289,10 +289,13 @@ mod unwind_safe;
 /// | option | effect |
 /// |---|---|
 /// | `run` | runs until nothing keeps the loop alive, as [`run()`](run()) does |
+/// | `loops = 4`, `loops = "cores"` | runs on loop 0 of so many loops (feature `cluster`) |
+/// | `pin` | with `loops`: keeps each loop on a processor |
 /// | any method of [`Builder`], as `lane_budget = …` | sets the option of the loop |
 /// | `crate = path` | names the crate, if it is not `::phaseloop` |
 ///
-/// The function may return what any `main` may return.
+/// The function may return what any `main` may return. An unknown option is an error that lists the
+/// known ones.
 ///
 /// # Panics
 ///

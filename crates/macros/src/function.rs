@@ -24,22 +24,20 @@ impl Function {
             Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => body,
             last => {
                 let span = last.map_or_else(Span::call_site, |token| token.span());
-                return Err(Mistake::new(
-                    span,
-                    "this attribute needs an `async fn` with a body",
-                ));
+                return Err(Mistake::new(span, no_function(kind)));
             }
         };
         let Some(at) = tokens.iter().position(|token| is_word(token, "fn")) else {
-            let text = "this attribute needs an `async fn`";
-            return Err(Mistake::new(Span::call_site(), text));
+            return Err(Mistake::new(Span::call_site(), no_function(kind)));
         };
         let fn_word = tokens[at].clone();
         let async_word = match tokens[..at].last() {
             Some(word) if is_word(word, "async") => word.clone(),
             _ => {
-                let text =
-                    "the function must be an `async fn`: the attribute runs it on an event loop";
+                let attribute = kind.attribute();
+                let text = format!(
+                    "write `async` before `fn`: {attribute} runs an `async fn` on an event loop"
+                );
                 return Err(Mistake::new(fn_word.span(), text));
             }
         };
@@ -49,10 +47,12 @@ impl Function {
         let arguments = match tokens.get(at + 2) {
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
             Some(other) => {
-                return Err(Mistake::new(
-                    other.span(),
-                    "the function must not be generic",
-                ));
+                let attribute = kind.attribute();
+                let text = format!(
+                    "remove the generic parameters: {attribute} calls the function, and has no \
+                     types for them"
+                );
+                return Err(Mistake::new(other.span(), text));
             }
             None => {
                 return Err(Mistake::new(
@@ -63,8 +63,13 @@ impl Function {
         };
         if let Some(first) = arguments.stream().into_iter().next() {
             let text = match kind {
-                Kind::Main => "the main function takes no arguments",
-                Kind::Test => "a test takes no arguments",
+                Kind::Main => {
+                    "remove the arguments: a main function takes none; those of the program are in \
+                     `std::env::args()`"
+                }
+                Kind::Test => {
+                    "remove the arguments: a test takes none; make the values in its body"
+                }
             };
             return Err(Mistake::new(first.span(), text));
         }
@@ -105,6 +110,11 @@ impl Function {
         ];
         start.into_iter().chain(self.result.iter().cloned())
     }
+}
+
+fn no_function(kind: Kind) -> String {
+    let attribute = kind.attribute();
+    format!("{attribute} goes on a function with a body: `async fn name() {{ … }}`")
 }
 
 /// Returns whether an item is a function with the name `main`.

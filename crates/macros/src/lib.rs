@@ -8,6 +8,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 
 mod duration;
 mod function;
+mod known;
 mod options;
 
 use function::Function;
@@ -68,6 +69,16 @@ pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
 enum Kind {
     Main,
     Test,
+}
+
+impl Kind {
+    /// Returns the attribute as a user writes it.
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Main => "`#[phaseloop::main]`",
+            Self::Test => "`#[phaseloop::test]`",
+        }
+    }
 }
 
 /// Returns the function without `async`, whose body defines the function as it was and runs it:

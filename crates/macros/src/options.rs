@@ -3,6 +3,7 @@
 
 use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
 
+use crate::known::{self, Known};
 use crate::{Kind, Mistake, duration, empty_call, parenthesized, path, punct, tail};
 
 #[derive(Default)]
@@ -26,10 +27,11 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn parse(arguments: TokenStream, kind: Kind) -> Result<Self, Mistake> {
         let mut options = Self::default();
+        let mut seen = Vec::new();
         let mut tokens = arguments.into_iter().peekable();
         while let Some(token) = tokens.next() {
             let TokenTree::Ident(name) = token else {
-                let text = "expected an option, such as `lane_budget = …`";
+                let text = format!("write the name of an option here: {}", known::list(kind));
                 return Err(Mistake::new(token.span(), text));
             };
             let value = match tokens.next() {
@@ -40,20 +42,30 @@ impl Options {
                     }
                     tokens.next();
                     if value.is_empty() {
-                        let text = format!("the option `{name}` has no value after `=`");
+                        let text = match known::find(&name.to_string()) {
+                            Some(known) if !known.has_value() => no_value(known),
+                            known => no_equals(&name, known),
+                        };
                         return Err(Mistake::new(equals.span(), text));
                     }
                     Some(value)
                 }
                 Some(comma) if is_comma(&comma) => None,
                 Some(other) => {
-                    return Err(Mistake::new(
-                        other.span(),
-                        "expected `=` or `,` after an option",
-                    ));
+                    let text =
+                        format!("write `=` and a value after `{name}`, or `,` and the next option");
+                    return Err(Mistake::new(other.span(), text));
                 }
                 None => None,
             };
+            if seen.contains(&name.to_string()) {
+                let text = format!("`{name}` is set twice: remove one of them");
+                return Err(Mistake::new(name.span(), text));
+            }
+            // A loop may have several observers, and report on several signals.
+            if name.to_string() != "observer" && name.to_string() != "report_on" {
+                seen.push(name.to_string());
+            }
             options.set(name, value, kind)?;
         }
         options.check(kind)?;
@@ -63,23 +75,25 @@ impl Options {
     /// Refuses options that have no effect beside `seeds`, or without `loops`.
     fn check(&self, kind: Kind) -> Result<(), Mistake> {
         if self.loops.is_some() && self.run {
-            let text = "`loops` does not go with `run`: a cluster ends when its main future does";
+            let text = "remove `run`, or `loops`: several loops end when their main future does";
             return Err(Mistake::new(Span::call_site(), text));
         }
         if kind == Kind::Test && self.loops.is_some() && self.seeds.is_none() {
-            let text = "the `loops` of a test go with `seeds`, which run them on one thread; \
-                        `phaseloop::cluster::Builder` runs them on threads";
+            let text = "add `seeds = 200`: a test runs its loops on one thread, by seed; \
+                        `phaseloop::cluster::Builder` runs loops on threads";
             return Err(Mistake::new(Span::call_site(), text));
         }
         if self.pin && self.loops.is_none() {
-            let text = "`pin` goes with `loops`";
+            let text = "add `loops = \"cores\"`, or remove `pin`: it keeps each of several loops on a \
+                        processor";
             return Err(Mistake::new(Span::call_site(), text));
         }
         let other = self.builder.first().map(|(name, _)| name.span());
         let other = other.or(self.timeout.map(|_| Span::call_site()));
         match (&self.seeds, other) {
             (Some(_), Some(span)) => {
-                let text = "`seeds` goes with no other option: use `phaseloop::shuffle::Explore`";
+                let text = "remove this option: beside `seeds` stand `loops` and `crate` only; \
+                            `phaseloop::shuffle::Explore` has more options";
                 Err(Mistake::new(span, text))
             }
             _ => Ok(()),
@@ -113,47 +127,43 @@ impl Options {
         value: Option<Vec<TokenTree>>,
         kind: Kind,
     ) -> Result<(), Mistake> {
-        match (name.to_string().as_str(), value) {
-            ("crate", Some(value)) if !matches!(value[..], [TokenTree::Literal(_)]) => {
+        let Some(known) = known::find(&name.to_string()) else {
+            return Err(Mistake::new(name.span(), unknown(&name.to_string(), kind)));
+        };
+        if !known.is_for(kind) {
+            let other = match kind {
+                Kind::Main => Kind::Test,
+                Kind::Test => Kind::Main,
+            };
+            let text = format!(
+                "remove `{name}`, an option of {}: {}",
+                other.attribute(),
+                known::list(kind)
+            );
+            return Err(Mistake::new(name.span(), text));
+        }
+        match (known.name, value) {
+            (_, None) if known.has_value() => {
+                return Err(Mistake::new(name.span(), no_equals(&name, Some(known))));
+            }
+            (_, Some(_)) if !known.has_value() => {
+                return Err(Mistake::new(name.span(), no_value(known)));
+            }
+            ("crate", Some(value)) => {
+                if matches!(value[..], [TokenTree::Literal(_)]) {
+                    let text = "remove the quotation marks: write `crate = ::phaseloop`";
+                    return Err(Mistake::new(value[0].span(), text));
+                }
                 self.crate_path = Some(value.into_iter().collect());
             }
-            ("crate", _) => {
-                let text = "expected `crate = path`, without quotation marks";
-                return Err(Mistake::new(name.span(), text));
+            ("run", _) => self.run = true,
+            ("pin", _) => self.pin = true,
+            ("loops", Some(value)) => self.loops = Some(loops_of(value)?),
+            ("seeds", Some(value)) => {
+                let text = "a test under 0 seeds does not run: write `seeds = 200`";
+                self.seeds = Some(not_zero(value, text)?.into_iter().collect());
             }
-            ("run", None) if kind == Kind::Main => self.run = true,
-            ("loops", Some(value)) => {
-                self.loops = Some(loops_of(value)?);
-            }
-            ("loops", None) => {
-                let text = "expected `loops = 4` or `loops = \"cores\"`";
-                return Err(Mistake::new(name.span(), text));
-            }
-            ("pin", None) if kind == Kind::Main => self.pin = true,
-            ("seeds", Some(value)) if kind == Kind::Test => {
-                self.seeds = Some(value.into_iter().collect());
-            }
-            ("timeout", value) if kind == Kind::Test => {
-                self.timeout = Some(timeout_of(&name, value)?);
-            }
-            ("seeds", None) if kind == Kind::Test => {
-                return Err(Mistake::new(name.span(), "expected `seeds = 200`"));
-            }
-            ("timeout" | "seeds", _) => {
-                let text = format!("`{name}` is an option of `#[phaseloop::test]`");
-                return Err(Mistake::new(name.span(), text));
-            }
-            ("run", _) if kind == Kind::Test => {
-                let text = "`run` is an option of `#[phaseloop::main]`";
-                return Err(Mistake::new(name.span(), text));
-            }
-            ("flavor" | "worker_threads", _) => {
-                let text = format!(
-                    "there is no option `{name}`, since a loop runs on one thread; `loops = 4` runs \
-                     four of them, and the other options are the methods of `phaseloop::Builder`"
-                );
-                return Err(Mistake::new(name.span(), text));
-            }
+            ("timeout", Some(value)) => self.timeout = Some(timeout_of(&name, value)?),
             (_, value) => {
                 let value = value.map(|value| value.into_iter().collect());
                 self.builder.push((name, value));
@@ -195,7 +205,7 @@ impl Options {
                 name.clone().into(),
                 parenthesized(value.clone().unwrap_or_default(), at),
             ]);
-            if let Some(gate) = gate_of(&name.to_string()) {
+            if let Some(gate) = known::find(&name.to_string()).and_then(|known| known.gate) {
                 tokens = self.with_feature(gate, tokens, at.resolved_at(span));
             }
         }
@@ -238,18 +248,46 @@ impl Options {
     }
 }
 
-/// The macro of the crate for the methods of `Builder` that need a feature.
-fn gate_of(option: &str) -> Option<&'static str> {
-    Some(match option {
-        "auto_advance" | "network" | "outside_timeout" | "shuffle" | "start_paused" => {
-            "__with_test_util"
+/// An option without `=`, or without a value after it.
+fn no_equals(name: &Ident, known: Option<&Known>) -> String {
+    match known {
+        Some(known) => format!("`{name}` needs a value: write `{}`", known.example),
+        None => format!("write a value after `{name} =`"),
+    }
+}
+
+/// An option that is on when it is named.
+fn no_value(known: &Known) -> String {
+    let name = known.name;
+    format!("write `{name}` alone: it takes no value, and is off unless it is named")
+}
+
+/// An option that no attribute has.
+fn unknown(name: &str, kind: Kind) -> String {
+    let list = known::list(kind);
+    match name {
+        "flavor" | "worker_threads" => format!(
+            "there is no option `{name}`, since a loop runs on one thread: write `loops = 4` for \
+             four of them, or remove it; {list}"
+        ),
+        _ => format!("there is no option `{name}`: {list}"),
+    }
+}
+
+/// Refuses the literal zero.
+fn not_zero(value: Vec<TokenTree>, text: &str) -> Result<Vec<TokenTree>, Mistake> {
+    match value.as_slice() {
+        [TokenTree::Literal(literal)] if is_zero(&literal.to_string()) => {
+            Err(Mistake::new(literal.span(), text))
         }
-        "ignore_environment" | "observer" | "record" | "watchdog" => "__with_probe",
-        "tracing" => "__with_tracing",
-        "report_on" => "__with_signal",
-        "tokio" => "__with_tokio_rt",
-        _ => return None,
-    })
+        _ => Ok(value),
+    }
+}
+
+/// Returns whether a literal is a zero of any type: `0`, `0_usize`, `00`.
+fn is_zero(literal: &str) -> bool {
+    let digits = literal.trim_start_matches(['0', '_']);
+    literal.starts_with('0') && matches!(digits, "" | "u64" | "u32" | "usize" | "i32")
 }
 
 /// Returns the number of loops, and nothing for `"cores"`.
@@ -260,27 +298,28 @@ fn loops_of(value: Vec<TokenTree>) -> Result<TokenStream, Mistake> {
             return Ok(TokenStream::new());
         }
         if text.starts_with('"') {
-            let text = format!("{text} is not a number of loops: write a number or \"cores\"");
+            let text =
+                format!("{text} is no number of loops: write `loops = 4` or `loops = \"cores\"`");
             return Err(Mistake::new(literal.span(), text));
         }
     }
-    Ok(value.into_iter().collect())
+    let text = "a program has at least one loop: write `loops = 4` or `loops = \"cores\"`";
+    Ok(not_zero(value, text)?.into_iter().collect())
 }
 
 fn is_comma(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',')
 }
 
-fn timeout_of(name: &Ident, value: Option<Vec<TokenTree>>) -> Result<u64, Mistake> {
-    let value = value.unwrap_or_default();
+fn timeout_of(name: &Ident, value: Vec<TokenTree>) -> Result<u64, Mistake> {
     let [TokenTree::Literal(literal)] = value.as_slice() else {
-        return Err(Mistake::new(name.span(), "expected `timeout = \"5s\"`"));
+        let text = "write the time limit as text: `timeout = \"5s\"`";
+        return Err(Mistake::new(name.span(), text));
     };
     let text = literal.to_string();
     duration::parse(text.trim_matches('"')).ok_or_else(|| {
-        let text = format!(
-            "{text} is not a duration: write a whole number with ms, s or m, such as \"5s\""
-        );
+        let text =
+            format!("{text} is no duration: write a whole number with ms, s or m, such as \"5s\"");
         Mistake::new(literal.span(), text)
     })
 }
