@@ -122,6 +122,7 @@ pub enum TryRecvError {
     /// There is no message now.
     Empty,
     /// No message will come.
+    #[doc(alias = "Disconnected")]
     Closed,
 }
 

@@ -46,6 +46,26 @@ pub use self::sender::{Sender, SenderClosed, Sending, UnboundedSender};
 use self::state::Shared;
 pub use super::error::{SendError, TryRecvError, TrySendError};
 
+/// The errors of this module, at the path that tokio gives them.
+///
+/// ```
+/// use phaseloop::sync::mpsc::{self, error::{SendError, TryRecvError, TrySendError}};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = mpsc::channel(1);
+///     assert_eq!(sender.try_send("one"), Ok(()));
+///     assert_eq!(sender.try_send("two"), Err(TrySendError::Full("two")));
+///     assert_eq!(receiver.recv().await, Some("one"));
+///     assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+///     drop(receiver);
+///     assert_eq!(sender.send("three").await, Err(SendError("three")));
+/// }
+/// ```
+pub mod error {
+    pub use super::super::error::{SendError, TryRecvError, TrySendError};
+}
+
 /// Creates a channel that holds up to `capacity` messages.
 ///
 /// # Panics

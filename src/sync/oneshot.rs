@@ -41,6 +41,23 @@ use crate::event_loop::current;
 use crate::executor::notes::WaitNote;
 use crate::raw::unwind::Steps;
 
+/// The errors of this module, at the path that tokio gives them.
+///
+/// ```
+/// use phaseloop::sync::oneshot::{self, error::{RecvError, TryRecvError}};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = oneshot::channel::<u32>();
+///     assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+///     drop(sender);
+///     assert_eq!(receiver.await, Err(RecvError)); // the name that tokio gives `sync::Closed`
+/// }
+/// ```
+pub mod error {
+    pub use super::super::error::{Closed as RecvError, TryRecvError};
+}
+
 /// Creates a channel for one value.
 ///
 /// # Examples

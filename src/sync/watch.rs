@@ -45,6 +45,26 @@ use super::wait_queue::WaitQueue;
 use crate::event_loop::current;
 use crate::executor::primitives::{Described, LastUse, Primitive, TaskKey};
 
+/// The errors of this module, at the path that tokio gives them.
+///
+/// ```
+/// use phaseloop::sync::watch::{self, error::{RecvError, SendError}};
+///
+/// #[phaseloop::main]
+/// async fn main() {
+///     let (sender, mut receiver) = watch::channel(1);
+///     drop(receiver.clone());
+///     drop(sender);
+///     assert_eq!(receiver.changed().await, Err(RecvError)); // the name that tokio gives `sync::Closed`
+///     let (sender, receiver) = watch::channel(1);
+///     drop(receiver);
+///     assert_eq!(sender.send(2), Err(SendError(2)));
+/// }
+/// ```
+pub mod error {
+    pub use super::super::error::{Closed as RecvError, SendError};
+}
+
 /// Creates a value that can be watched. The receiver has seen the first value.
 ///
 /// # Examples
