@@ -363,3 +363,31 @@ fn a_waiting_request_that_is_destroyed_takes_no_socket_from_others() {
         agent.destroy();
     });
 }
+
+#[test]
+fn several_headers_are_added_in_order_to_those_before() {
+    let head = Rc::new(RefCell::new(Vec::new()));
+    let received = head.clone();
+    let peer = move |socket: &Socket| {
+        let received = received.clone();
+        socket.on_data_this(move |socket, bytes| {
+            received.borrow_mut().extend_from_slice(bytes);
+            socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        });
+    };
+    with(peer, |address| async move {
+        let options = alone(address)
+            .header("A", "1")
+            .headers([("B", "2"), ("C", "3")]);
+        let request = http::get(options.header("D", "4"));
+        request.on_response(|response| {
+            response.resume();
+        });
+        closed(&request).await;
+        let head = String::from_utf8(head.take()).unwrap();
+        assert!(
+            head.contains("\r\nA: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\n"),
+            "{head}"
+        );
+    });
+}

@@ -237,9 +237,32 @@ impl RequestOptions {
         self
     }
 
-    /// Adds a header. JavaScript: `{ headers }`.
+    /// Adds a header; [`headers`](Self::headers) adds several. JavaScript: `{ headers }`.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<HeaderValue>) -> Self {
         self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds several headers. JavaScript: `{ headers }`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::http::RequestOptions;
+    ///
+    /// fn main() {
+    ///     let accepted = [("accept", "text/html"), ("accept-language", "en")];
+    ///     let options = RequestOptions::new(8080).headers(accepted).header("dnt", "1");
+    ///     println!("{options:?}");
+    /// }
+    /// ```
+    pub fn headers<N, V>(mut self, headers: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<String>,
+        V: Into<HeaderValue>,
+    {
+        let headers = headers.into_iter().map(|(n, v)| (n.into(), v.into()));
+        self.headers.extend(headers);
         self
     }
 
