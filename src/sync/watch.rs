@@ -55,7 +55,7 @@ use crate::executor::primitives::{Described, LastUse, Primitive, TaskKey};
 ///     let (sender, mut receiver) = watch::channel(1);
 ///     drop(receiver.clone());
 ///     drop(sender);
-///     assert_eq!(receiver.changed().await, Err(RecvError)); // the name that tokio gives `sync::Closed`
+///     assert_eq!(receiver.changed().await, Err(RecvError)); // tokio's name of `sync::Closed`
 ///     let (sender, receiver) = watch::channel(1);
 ///     drop(receiver);
 ///     assert_eq!(sender.send(2), Err(SendError(2)));
