@@ -12,12 +12,6 @@
 //! `Rc`. axum asks for `Send` handlers and state; there [`Local`](crate::Local) wraps what lives on
 //! the loop, `State(Local<Rc<..>>)` and `Local::new(sleep(..)).await`.
 //!
-//! # Time limits of handlers
-//!
-//! [`TimeoutLayer`] limits the time of a service on the loop's clock. The time-outs of tower and
-//! tower-http need a tokio runtime; [`serve`] lists the layers that do. A limit inside a handler is
-//! `Local::new(timeout(limit, work)).await`, with [`time::timeout`](crate::time::timeout).
-//!
 //! # Examples
 //!
 //! ```no_run
@@ -39,6 +33,12 @@
 //!         .await
 //! }
 //! ```
+//!
+//! # Time limits of handlers
+//!
+//! [`TimeoutLayer`] limits the time of a service on the loop's clock. The time-outs of tower and
+//! tower-http need a tokio runtime; [`serve`] lists the layers that do. A limit inside a handler is
+//! `Local::new(timeout(limit, work)).await`, with [`time::timeout`](crate::time::timeout).
 
 mod connection;
 #[cfg(feature = "hyper-client")]

@@ -4,13 +4,6 @@
 //! re-exports the traits, and extension traits with `read`, `write_all`, `lines`, `seek` and the
 //! rest, so that a program needs no second crate. All of them are those of the `futures` crate.
 //!
-//! # Cancel safety
-//!
-//! A `read` or `fill_buf` that is dropped has consumed no data. A `read_until` on a [`BufReader`]
-//! that is dropped has moved bytes into the caller's buffer, and a `read_line` that is dropped
-//! loses the start of its line. `lines` keeps that start from one `next` to the other. A
-//! `read_exact`, `read_to_end` or `write_all` that is dropped has transferred an unknown part.
-//!
 //! ```
 //! use phaseloop::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, pipe};
 //!
@@ -24,6 +17,13 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! # Cancel safety
+//!
+//! A `read` or `fill_buf` that is dropped has consumed no data. A `read_until` on a [`BufReader`]
+//! that is dropped has moved bytes into the caller's buffer, and a `read_line` that is dropped
+//! loses the start of its line. `lines` keeps that start from one `next` to the other. A
+//! `read_exact`, `read_to_end` or `write_all` that is dropped has transferred an unknown part.
 
 pub(crate) mod bytes;
 mod copy;

@@ -9,12 +9,9 @@
 //!        after every callback, in every phase:  all ticks ─> all microtasks, until both are empty
 //! ```
 //!
-//! # Starting
-//!
 //! [`#[phaseloop::main]`](main) and [`block_on`] run one future on a loop of its own. Tasks started
-//! with [`spawn`] run beside it on
-//! the same thread, so they share data with [`Rc`](std::rc::Rc) and [`Cell`](std::cell::Cell) and
-//! need not be `Send`:
+//! with [`spawn`] run beside it on the same thread. They share data with [`Rc`](std::rc::Rc) and
+//! [`Cell`](std::cell::Cell), and need not be `Send`:
 //!
 //! ```
 //! use std::cell::Cell;

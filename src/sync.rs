@@ -9,6 +9,22 @@
 //! | [`Mutex`] | a section with an `await` in it that one task at a time runs |
 //! | [`Semaphore`] | a section that so many run at a time |
 //!
+//! ```
+//! use std::rc::Rc;
+//! use phaseloop::{spawn, sync::{Mutex, mpsc}};
+//!
+//! #[phaseloop::main]
+//! async fn main() {
+//!     let total = Rc::new(Mutex::new(0));
+//!     let (sender, mut receiver) = mpsc::channel(8);
+//!     spawn(async move { sender.send(2).await }).detach();
+//!     while let Some(number) = receiver.recv().await {
+//!         *total.lock().await += number;
+//!     }
+//!     assert_eq!(*total.lock().await, 2);
+//! }
+//! ```
+//!
 //! They are made of `Rc` and `Cell`, without atomics, and stay on one thread. Between two loops and
 //! between threads, use [`Remote`](crate::Remote) or channels of other crates;
 //! [the guide](crate::guide::from_tokio#channels-and-locks) says which.

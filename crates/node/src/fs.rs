@@ -101,6 +101,17 @@ fn promise_of<T: Clone + 'static>(
 /// `fs/promises`.
 ///
 /// Dropping a promise discards the result; the operation runs to its end on the pool.
+///
+/// ```
+/// use phaseloop_node::{Exit, fs::promises, run};
+///
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let text = promises::read_file("Cargo.toml").await.unwrap();
+///         assert!(text.starts_with(b"[package]"));
+///     })
+/// }
+/// ```
 pub mod promises {
     #[cfg(unix)]
     pub use super::platform::promised::*;

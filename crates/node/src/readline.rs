@@ -1,5 +1,18 @@
 //! Node's `readline`: a stream of bytes, read line by line.
 //!
+//! ```
+//! use phaseloop_node::{Emitter, Exit, readline::{self, CLOSE, LINE}, run, stream::Readable};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let input = Readable::from_iter([b"one\ntw".to_vec(), b"o\n".to_vec()]);
+//!         let rl = readline::create_interface(&input);
+//!         rl.on(LINE, |line| println!("line {line:?}"));
+//!         rl.on(CLOSE, |()| println!("the input has ended"));
+//!     })
+//! }
+//! ```
+//!
 //! ```text
 //!   'data' of the input ──> decoded ──┬── a question is open ──> its callback
 //!                                     └── otherwise ──> LINE, one after the other

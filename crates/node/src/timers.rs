@@ -1,4 +1,4 @@
-//! `set_timeout` and `set_interval`.
+//! Timers: `set_timeout` and `set_interval`.
 //!
 //! ```
 //! use phaseloop_node::{Exit, clear_timeout, run, set_timeout};

@@ -310,6 +310,17 @@ pub fn exec_file_with(
 /// Collected output with promises. JavaScript: `util.promisify(exec)`, `util.promisify(execFile)`.
 ///
 /// Dropping a promise discards the result; the process keeps running.
+///
+/// ```
+/// use phaseloop_node::{Exit, child_process::{ExecOptions, promises::exec}, run};
+///
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let output = exec("echo hello", ExecOptions::default()).await.unwrap();
+///         assert_eq!(output.stdout.trim_end(), "hello");
+///     })
+/// }
+/// ```
 pub mod promises {
     use super::{
         Arguments, ChildProcess, Deferred, ExecError, ExecOptions, ExecOutput, OsStr, Promise,

@@ -1,5 +1,19 @@
 //! Servers of HTTP.
 //!
+//! ```
+//! use phaseloop_node::{Emitter, Exit, http::{self, server::CLIENT_ERROR}, run};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let server = http::create_server(|_, response| {
+//!             response.end("hello");
+//!         });
+//!         server.on(CLIENT_ERROR, |failed| eprintln!("{}", failed.error));
+//!         server.listen_this(("127.0.0.1", 0), |server| server.close());
+//!     })
+//! }
+//! ```
+//!
 //! | event | emitted |
 //! |---|---|
 //! | [`REQUEST`] | inside the read that completed a head, before any byte of the body |

@@ -1,4 +1,18 @@
 //! Node's object `performance`: its methods are functions here.
+//!
+//! ```
+//! use phaseloop_node::{Exit, perf_hooks::performance, run, timers::promises::sleep};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         performance::mark("start");
+//!         sleep(5).await.unwrap();
+//!         performance::mark("end");
+//!         let query = performance::measure("query", ("start", "end")).unwrap();
+//!         println!("{} took {:.1} ms", query.name, query.duration);
+//!     })
+//! }
+//! ```
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

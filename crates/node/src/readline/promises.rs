@@ -1,4 +1,17 @@
 //! Questions whose answers are promises: Node's `readline/promises`.
+//!
+//! ```
+//! use phaseloop_node::{Exit, readline, run, stream::Readable};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let input = Readable::from_iter([b"Ada\n".to_vec()]); // `process::stdin()` in a program
+//!         let rl = readline::create_interface(&input);
+//!         let name = readline::promises::question(&rl, "who? ").await.unwrap();
+//!         assert_eq!(name, "Ada");
+//!     })
+//! }
+//! ```
 
 use std::rc::Rc;
 

@@ -1,4 +1,15 @@
 //! Whole streams as one value: Node's `stream/consumers`.
+//!
+//! ```
+//! use phaseloop_node::{Exit, run, stream::{Readable, consumers}};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         let stream = Readable::from_iter([b"one ".to_vec(), b"two".to_vec()]);
+//!         assert_eq!(consumers::text(&stream).await.unwrap(), "one two");
+//!     })
+//! }
+//! ```
 
 use futures::StreamExt as _;
 

@@ -1,5 +1,17 @@
 //! Timers and immediates as promises: Node's `timers/promises`.
 //!
+//! ```
+//! use phaseloop_node::{Exit, run, timers::promises::{set_immediate, sleep}};
+//!
+//! fn main() -> Exit<()> {
+//!     run(async {
+//!         sleep(2).await.unwrap();
+//!         set_immediate("later").await.unwrap();
+//!         println!("two milliseconds and a check phase later");
+//!     })
+//! }
+//! ```
+//!
 //! They start with the call, not with the first poll, and continue even if their promise is not
 //! awaited or is dropped. An [`AbortSignal`] cancels them. In plain Rust:
 //! [`sleep`](phaseloop::time::sleep), [`interval`](phaseloop::time::interval) and
@@ -440,6 +452,17 @@ impl<T> fmt::Debug for Interval<T> {
 }
 
 /// Node's `scheduler`: `yield` and `wait`.
+///
+/// ```
+/// use phaseloop_node::{Exit, run, timers::promises::scheduler};
+///
+/// fn main() -> Exit<()> {
+///     run(async {
+///         scheduler::wait(1).await.unwrap();
+///         scheduler::yield_now().await.unwrap();
+///     })
+/// }
+/// ```
 pub mod scheduler {
     use super::{Delay, Options, Promise};
 
