@@ -38,7 +38,7 @@ mod dir;
 mod dir_builder;
 mod entries;
 mod file;
-pub mod job;
+pub(crate) mod job;
 mod open_options;
 pub(crate) mod ops;
 mod positional;

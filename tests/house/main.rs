@@ -8,6 +8,7 @@ mod errors;
 mod examples;
 mod layers;
 mod marks;
+mod pages;
 mod promises;
 mod windows;
 mod words;

@@ -45,7 +45,7 @@ impl Mistake {
     }
 }
 
-/// Runs an `async fn main` on an event loop.
+// Its documentation is in `phaseloop`: a page shows the text of a re-export and this one.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let defines_main = function::is_named_main(item.clone());
@@ -59,7 +59,7 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     })
 }
 
-/// Runs an `async fn` as a test on an event loop.
+// Its documentation is in `phaseloop`.
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(arguments, item, Kind::Test).unwrap_or_else(Mistake::into_tokens)
