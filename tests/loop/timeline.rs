@@ -46,6 +46,10 @@ search.value = ""; search.dispatchEvent(new Event("input"));
 seen.width = window.innerWidth === 420;
 seen.uncut = document.documentElement.scrollWidth <= document.documentElement.clientWidth;
 seen.folded = !ROWS.includes("closing") && folded.includes("closing");
+seen.words = document.body.textContent.includes("timers delayed")
+  && !/took from|who made|nothing in/i.test(document.body.innerHTML.split("<script")[0]);
+seen.legend = document.getElementById("of-several").hidden
+  && document.querySelector("details").textContent.includes("queue_microtask");
 seen.requests = performance.getEntriesByType("resource").length === 0;
 seen.header = document.querySelector("h1").textContent.length > 0
   && document.getElementById("date").textContent.length > 0;
@@ -78,7 +82,7 @@ fn the_page_finds_a_task_among_a_thousand_and_fits_a_phone() {
     };
     let wanted = [
         "keys", "buttons", "touch", "search", "filter", "absent", "width", "uncut", "folded",
-        "requests", "header",
+        "requests", "header", "words", "legend",
     ];
     for what in wanted {
         assert!(seen.contains(&format!("\"{what}\":true")), "{what}: {seen}");
