@@ -71,7 +71,7 @@ fn compare(mut runner: Runner, options: &Options) -> Result<(), Failure> {
         runner.build_ours_alone()?;
     }
     if let Some(task) = options.contract() {
-        return contract::run(&runner, options, task);
+        return contract::run(&runner, options, task, &results_folder(options));
     }
     let before = options.against.as_deref().map(Record::read).transpose()?;
     let folder = results_folder(options);
@@ -129,11 +129,7 @@ fn write(
     for (file, text) in results::long_tables(record) {
         fs::write(long.join(file), text)?;
     }
-    for theme in chart::THEMES {
-        if let Some(svg) = chart::svg(record, &theme) {
-            fs::write(long.join(format!("cost-{}.svg", theme.name)), svg)?;
-        }
-    }
+    chart::write(&long, record)?;
     if options.results {
         println!("{}", results::readme(record));
         let readme = results.join("../README.md");

@@ -66,6 +66,34 @@ fn the_readme_is_one_page_and_its_files_are_there() {
     }
 }
 
+/// The driver of the benches writes both from one run.
+#[test]
+fn the_chart_of_the_readme_shows_the_numbers_of_its_table() {
+    let (_, cost) = README.split_once("## Cost\n").expect("the costs");
+    let (table, _) = cost.split_once("\n[Results]").expect("their end");
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let cells = rows.flat_map(|row| row.trim_matches('|').split(" | ").skip(1));
+    let mut numbers: Vec<&str> = cells.map(str::trim).collect();
+    assert!(numbers.len() > 20, "{numbers:?}");
+    // With times behind them, once `bench --results` has written the table.
+    for number in &mut numbers {
+        *number = number.split(", ").next().unwrap_or_default();
+    }
+    numbers.sort_unstable();
+    for chart in [
+        include_str!("../../benches/results/cost-light.svg"),
+        include_str!("../../benches/results/cost-dark.svg"),
+    ] {
+        let texts = chart
+            .split("</text>")
+            .filter_map(|text| text.rsplit('>').next());
+        let is_value = |text: &&str| text.replace(',', "").parse::<u32>().is_ok() || *text == "–";
+        let mut bars: Vec<&str> = texts.filter(is_value).collect();
+        bars.sort_unstable();
+        assert_eq!(bars, numbers);
+    }
+}
+
 #[test]
 fn each_limit_against_a_peer_has_its_test() {
     let (_, table) = SECURITY

@@ -2,8 +2,11 @@
 //! one for a light ground, one for a dark one.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use crate::catalogue::{OURS, title};
+use crate::compare::Failure;
 use crate::compare::figure::INSTRUCTIONS;
 use crate::compare::record::Record;
 
@@ -11,7 +14,7 @@ use crate::compare::record::Record;
 const PANELS: [(&str, &str); 6] = [
     ("spawn_join", "spawn a task, wait for it"),
     ("ping_pong", "hand a value to another task"),
-    ("timer_replace/1000", "replace one of 1,000 timers"),
+    ("timer_drop/1000", "arm and drop a timer, beside 1,000"),
     ("tcp_echo/50x64", "TCP echo, 50 connections"),
     ("tcp_echo/1x64", "TCP echo, one connection"),
     ("udp_echo/50", "UDP echo, 50 clients"),
@@ -20,24 +23,24 @@ const PANELS: [(&str, &str); 6] = [
 /// The bars of a panel, from the top.
 const RUNTIMES: [&str; 5] = [OURS, "tokio", "smol", "monoio", "libuv"];
 
-const PANEL: f64 = 392.0;
+const PANEL: f64 = 404.0;
 const GAP: f64 = 32.0;
-const LABELS: f64 = 142.0;
+const LABELS: f64 = 166.0;
 const VALUES: f64 = 48.0;
 const HEAD: f64 = 34.0;
 const ROW: f64 = 22.0;
 const TITLE: f64 = 40.0;
 const COLUMNS: usize = 2;
 
-pub(crate) struct Theme {
-    pub(crate) name: &'static str,
+struct Theme {
+    name: &'static str,
     ink: &'static str,
     soft: &'static str,
     ours: &'static str,
     others: &'static str,
 }
 
-pub(crate) const THEMES: [Theme; 2] = [
+const THEMES: [Theme; 2] = [
     Theme {
         name: "light",
         ink: "#1c2024",
@@ -54,8 +57,25 @@ pub(crate) const THEMES: [Theme; 2] = [
     },
 ];
 
+/// Writes the pictures `cost-light.svg` and `cost-dark.svg`. Returns whether there was anything to draw.
+pub(crate) fn write(folder: &Path, record: &Record) -> Result<bool, Failure> {
+    for theme in THEMES {
+        let Some(svg) = svg(record, &theme) else {
+            return Ok(false);
+        };
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join(format!("cost-{}.svg", theme.name)), svg)?;
+    }
+    Ok(true)
+}
+
+/// Whether there is anything to draw.
+pub(crate) fn is_drawn(record: &Record) -> bool {
+    svg(record, &THEMES[0]).is_some()
+}
+
 /// `None` if phaseloop was counted in none of the panels.
-pub(crate) fn svg(record: &Record, theme: &Theme) -> Option<String> {
+fn svg(record: &Record, theme: &Theme) -> Option<String> {
     let measured = |workload: &str| record.summary(workload, OURS, INSTRUCTIONS).is_some();
     let panels: Vec<_> = PANELS
         .into_iter()

@@ -12,12 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{OURS, RUNTIMES, Workload};
 use crate::compare::Failure;
-use crate::compare::environment::absence;
+use crate::compare::chart;
+use crate::compare::environment::{Environment, absence};
 use crate::compare::figure::{ALLOCATIONS, Figure, INSTRUCTIONS, SYSCALLS};
 use crate::compare::measure::counting::{count_at_once, count_one, is_counted};
 use crate::compare::options::Options;
 use crate::compare::process::{Runner, Tool};
 use crate::compare::progress::Progress;
+use crate::compare::record::Record;
 
 /// By how much a count may grow.
 const ALLOWANCE: f64 = 0.05;
@@ -81,9 +83,15 @@ struct Contract {
 /// Per operation, by workload and figure.
 type Costs = BTreeMap<String, BTreeMap<String, f64>>;
 
-pub(crate) fn run(runner: &Runner, options: &Options, task: Task) -> Result<(), Failure> {
+/// `folder` is where the chart goes, if peers are counted.
+pub(crate) fn run(
+    runner: &Runner,
+    options: &Options,
+    task: Task,
+    folder: &Path,
+) -> Result<(), Failure> {
     if task == Task::BesidePeers {
-        return beside_peers(runner, options);
+        return beside_peers(runner, options, folder);
     }
     let costs = count(runner, &[OURS])?.remove(OURS).unwrap_or_default();
     match task {
@@ -157,15 +165,43 @@ fn read() -> Result<Contract, Failure> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Counts the contract's operations on every runtime in one run, and prints them side by side.
-fn beside_peers(runner: &Runner, options: &Options) -> Result<(), Failure> {
+/// Counts the contract's operations on every runtime in one run, prints them side by side, and draws
+/// the chart of README.
+fn beside_peers(runner: &Runner, options: &Options, folder: &Path) -> Result<(), Failure> {
     let agreed = read()?;
     let mut runtimes = options.runtimes();
     runtimes.retain(|runtime| absence(runtime).is_none() && *runtime != "node");
     let costs = count(runner, &runtimes)?;
     println!("counted with {}", compiler());
     print!("{}", side_by_side(&agreed.costs, &costs));
+    let record = record_of(&costs);
+    fs::create_dir_all(folder)?;
+    record.write(&folder.join("report.json"))?;
+    if chart::write(&folder.join("results"), &record)? {
+        let folder = folder.join("results");
+        println!(
+            "\nthe chart of these counts: {}/cost-*.svg",
+            folder.display()
+        );
+    }
     Ok(())
+}
+
+/// The counts as the results of a run, from which `--report` makes the other pages.
+fn record_of(costs: &BTreeMap<&'static str, Costs>) -> Record {
+    let mut record = Record {
+        environment: Environment::look(),
+        ..Record::default()
+    };
+    for (runtime, costs) in costs {
+        for (workload, row) in costs {
+            let cell = record.cell_mut(workload, runtime);
+            for (figure, value) in row {
+                cell.figures.insert(figure.clone(), vec![*value]);
+            }
+        }
+    }
+    record
 }
 
 /// Tables in Markdown, one a figure: what is agreed, and what each runtime costs now.
@@ -246,7 +282,7 @@ fn verdict(figure: Figure, agreed: f64, now: f64) -> &'static str {
 }
 
 fn compiler() -> String {
-    let environment = crate::compare::environment::Environment::look();
+    let environment = Environment::look();
     let rustc = environment.get("rustc").unwrap_or("an unknown compiler");
     format!("{rustc}, {}", std::env::consts::ARCH)
 }
@@ -282,6 +318,19 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| yield | – | – | – |"), "{text}");
+    }
+
+    #[test]
+    fn the_counts_beside_peers_are_drawn() {
+        let row = |value| BTreeMap::from([("instructions".to_owned(), value)]);
+        let costs = |value| Costs::from([("tcp_echo/1x64".to_owned(), row(value))]);
+        let record = record_of(&BTreeMap::from([
+            (OURS, costs(599.0)),
+            ("libuv", costs(710.0)),
+        ]));
+        assert!(chart::is_drawn(&record));
+        let summary = record.summary("tcp_echo/1x64", "libuv", INSTRUCTIONS);
+        assert_eq!(summary.map(|summary| summary.median), Some(710.0));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::catalogue::{OURS, RUNTIMES, Workload, title};
 use crate::compare::caution::cautions;
+use crate::compare::chart;
 use crate::compare::figure::{
     ALLOCATIONS, CPU, FIGURES, Figure, INSTRUCTIONS, KERNEL, MAX, P50, P99, RESIDENT, SYSCALLS,
     WALL,
@@ -17,11 +18,12 @@ use crate::compare::verdict::{self, Loss};
 
 /// The operations of the page. Each has a line with its instructions, one with its CPU time, and,
 /// where the kernel takes part in it, one with the kernel's share.
-const COSTS: [&str; 17] = [
+const COSTS: [&str; 18] = [
     "spawn_join",
     "spawn_join/1000",
     "ping_pong",
     "immediates",
+    "timer_drop/1000",
     "timer_replace/1000",
     "timer_fire/10000",
     "tcp_echo/1x64",
@@ -41,7 +43,7 @@ const COSTS: [&str; 17] = [
 const README: [&str; 6] = [
     "spawn_join",
     "ping_pong",
-    "timer_replace/1000",
+    "timer_drop/1000",
     "tcp_echo/1x64",
     "tcp_echo/50x64",
     "udp_echo/50",
@@ -193,8 +195,13 @@ pub(crate) fn long_tables(record: &Record) -> Vec<(&'static str, String)> {
 }
 
 /// What stands around the costs in README.
-const COSTS_BEGIN: &str = "## What it costs\n\n";
+const COSTS_BEGIN: &str = "## Cost\n\n";
 const COSTS_END: &str = "\n[Results](";
+/// The chart that the driver writes beside the tables.
+const CHART: &str = r#"<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="benches/results/cost-dark.svg">
+  <img alt="Bars: user instructions of each operation on each runtime" src="benches/results/cost-light.svg"></picture>
+"#;
 const CHEAP: &str = "- **Cheap.** ";
 
 /// The text of README with the costs of this run in place of its own. `None` if it has no place for
@@ -209,6 +216,11 @@ pub(crate) fn into_readme(text: &str, record: &Record) -> Option<String> {
         "User instructions and CPU time of one operation, all runtimes in one run of {day}:\n`{command}`.\n{}",
         readme(record)
     );
+    let chart = match chart::is_drawn(record) {
+        true => format!("{CHART}\n"),
+        false => String::new(),
+    };
+    let costs = chart + &costs;
     let mut text = format!("{}{costs}{}", &text[..begin], &text[end..]);
     let echo = |runtime| {
         let summary = record.summary("tcp_echo/1x64", runtime, INSTRUCTIONS)?;
@@ -469,7 +481,8 @@ mod tests {
 
     #[test]
     fn the_costs_of_readme_are_replaced_and_nothing_else() {
-        let text = "# A\n\n- **Cheap.** Old.\n\n## What it costs\n\nOld:\n\n| x | 1 |\n\n[Results](a)\n\n| b |\n";
+        let text =
+            "# A\n\n- **Cheap.** Old.\n\n## Cost\n\nOld:\n\n| x | 1 |\n\n[Results](a)\n\n| b |\n";
         let mut record = record();
         for (runtime, cost) in [(OURS, 600.0), ("tokio", 1_600.0), ("libuv", 700.0)] {
             let cell = record.cell_mut("tcp_echo/1x64", runtime);
@@ -488,6 +501,21 @@ mod tests {
         );
         assert_eq!(into_readme(&new, &record).as_ref(), Some(&new));
         assert!(into_readme("# A", &record).is_none());
+        assert!(
+            new.contains("srcset=\"benches/results/cost-dark.svg\""),
+            "{new}"
+        );
+    }
+
+    #[test]
+    fn readme_has_the_places_that_the_driver_fills() {
+        let readme = include_str!("../../../README.md");
+        let new = into_readme(readme, &record()).expect("it has a place for the costs");
+        assert!(
+            new.contains("| 300, 4.20 µs |") && readme.contains(CHEAP),
+            "{new}"
+        );
+        assert!(readme.contains(CHART), "the chart");
     }
 
     #[test]
