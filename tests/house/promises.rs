@@ -29,6 +29,16 @@ fn the_readme_states_the_counts_of_the_tables() {
 }
 
 #[test]
+fn the_readme_has_the_commands_of_a_fresh_machine() {
+    let checks = include_str!("../../.ci/run");
+    for command in ["cargo run --example tour", "cargo test --workspace"] {
+        let has_line = |text: &str| text.lines().any(|line| line.starts_with(command));
+        assert!(has_line(README), "README.md lacks `{command}`");
+    }
+    assert!(checks.lines().any(|line| line == "cargo test --workspace"));
+}
+
+#[test]
 fn the_readme_is_one_page_and_its_files_are_there() {
     let (lines, words) = (README.lines().count(), README.split_whitespace().count());
     println!("README.md: {words} words, {lines} lines");
