@@ -181,10 +181,7 @@ impl<T: AsSource> Registration<T> {
 
     /// Returns whether this process was forked from the one that has made the poller, and so shares
     /// the source with it.
-    #[cfg_attr(
-        not(all(feature = "fs", any(target_os = "linux", target_os = "android"))),
-        allow(dead_code, reason = "only inotify asks")
-    )]
+    #[cfg(all(feature = "fs", any(target_os = "linux", target_os = "android")))]
     pub(crate) fn is_inherited(&self) -> bool {
         self.poller.is_inherited()
     }
