@@ -91,11 +91,13 @@ impl Watch {
         if let Some(notice) = self.received.borrow_mut().pop_front() {
             return Poll::Ready(Some(notice));
         }
+        // The clone may run user code, which may close the handle.
+        let waker = cx.waker().clone();
         if self.key.get().is_none() {
             return Poll::Ready(None);
         }
-        current::note_waker(cx.waker());
-        let before = self.waker.replace(Some(cx.waker().clone()));
+        current::note_waker(&waker);
+        let before = self.waker.replace(Some(waker));
         drop(before);
         Poll::Pending
     }

@@ -419,10 +419,14 @@ fn poll_exit(
     if waiting.is_none() && handle.is_closed() {
         return Poll::Ready(Err(io::Error::other(Error::LOOP_CLOSED)));
     }
+    let key = state.wait(*waiting, cx.waker());
+    // Asked after the clone of the waker, which may run user code that closes the handle.
     if state.is_closed() {
+        state.stop_waiting(key);
+        *waiting = None;
         return Poll::Ready(Err(cancelled()));
     }
-    *waiting = Some(state.wait(*waiting, cx.waker()));
+    *waiting = Some(key);
     Poll::Pending
 }
 

@@ -349,11 +349,16 @@ impl Future for Close {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.header.stage.get() == Stage::Closed {
-            return Poll::Ready(());
+        let is_closed = || self.header.stage.get() == Stage::Closed;
+        if !is_closed() && !self.header.reports_close(cx.waker()) {
+            // The clone may run user code, which may drop the loop.
+            let waker = cx.waker().clone();
+            if !is_closed() {
+                self.header.report_close(OnClose::Wake(waker));
+            }
         }
-        if !self.header.reports_close(cx.waker()) {
-            self.header.report_close(OnClose::Wake(cx.waker().clone()));
+        if is_closed() {
+            return Poll::Ready(());
         }
         Poll::Pending
     }

@@ -261,11 +261,13 @@ impl Signals {
         if let Some(kind) = self.queue.caught.borrow_mut().pop_front() {
             return Poll::Ready(Some(kind));
         }
+        // The clone may run user code, which may close the handle.
+        let waker = cx.waker().clone();
         if self.queue.is_closed.get() || self.core.handle.is_closed() {
             return Poll::Ready(None);
         }
-        current::note_waker(cx.waker());
-        let before = self.queue.waker.replace(Some(cx.waker().clone()));
+        current::note_waker(&waker);
+        let before = self.queue.waker.replace(Some(waker));
         // The waker is dropped outside the borrow, since its drop may run user code.
         drop(before);
         Poll::Pending

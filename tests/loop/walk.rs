@@ -6,7 +6,9 @@ use crate::util::trace::{ZERO, finish, ms, paused, turn};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io::{self, Read, Write};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use phaseloop::io::Source;
 use phaseloop::phase::{Check, Idle, Prepare};
@@ -354,4 +356,50 @@ fn close_all_ends_every_kind_of_wait() {
     );
     // The child runs on, and can be ended.
     child.start_kill().unwrap();
+}
+
+/// The clone of a waker is user code, in the middle of a poll.
+#[cfg(all(feature = "fs", feature = "process", feature = "signal"))]
+#[cfg(target_os = "linux")]
+#[test]
+fn a_close_in_the_clone_of_a_waker_ends_the_wait_that_begins() {
+    use crate::util::wakers::on_clone;
+    use phaseloop::process::Command;
+    use phaseloop::signal::{SignalKind, Signals};
+    use tokio_test::assert_ready;
+
+    let event_loop = phaseloop::EventLoop::new().unwrap();
+    let handle = event_loop.handle();
+    let closes = || {
+        let handle = handle.clone();
+        on_clone(move || handle.walk(|each| drop(each.close())))
+    };
+    let mut signals = event_loop.enter(|| Signals::new([SignalKind::USR1]).unwrap());
+    let polled = signals.poll_recv(&mut Context::from_waker(&closes()));
+    assert!(matches!(polled, Poll::Ready(None)));
+
+    let directory = std::env::temp_dir();
+    let mut watcher = phaseloop::fs::Watcher::new_on(&handle, directory).unwrap();
+    let polled = watcher.poll_recv(&mut Context::from_waker(&closes()));
+    assert!(matches!(polled, Poll::Ready(None)));
+
+    let mut command = Command::new("cat");
+    command.stdin(std::process::Stdio::piped());
+    let child = event_loop.enter(|| command.spawn().unwrap());
+    let polled = pin!(child.exited()).poll(&mut Context::from_waker(&closes()));
+    assert!(is_cancelled(assert_ready!(polled)));
+
+    let (source, _peer) = source(&handle);
+    let polled = pin!(source.readable()).poll(&mut Context::from_waker(&closes()));
+    assert!(is_cancelled(assert_ready!(polled)));
+}
+
+#[test]
+fn a_loop_that_is_dropped_in_the_clone_of_a_waker_ends_the_wait_for_a_close() {
+    use crate::util::wakers::on_clone;
+    let event_loop = phaseloop::EventLoop::new().unwrap();
+    let timer = Timer::new(&event_loop.handle());
+    let waker = on_clone(move || drop(event_loop));
+    let polled = pin!(timer.close()).poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_ready());
 }
