@@ -34,6 +34,7 @@ mod record;
 mod recorder;
 #[cfg(feature = "probe")]
 mod ring;
+mod sited;
 mod switch;
 #[cfg(feature = "probe")]
 mod trace;
@@ -60,6 +61,7 @@ pub use origin::Origin;
 pub use record::{Record, Subject, What};
 #[cfg(feature = "probe")]
 pub use recorder::Recorder;
+pub(crate) use sited::SitedCall;
 pub(crate) use switch::{Mode, Probe};
 #[cfg(feature = "probe")]
 pub use watchdog::{Stall, Watchdog};

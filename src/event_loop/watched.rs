@@ -8,7 +8,7 @@ use super::current;
 use crate::executor::lanes::Lane;
 use crate::frame;
 use crate::phase_order::Phase;
-use crate::probe::{Body, Mode, Origin};
+use crate::probe::{Body, Mode, Origin, SitedCall};
 use crate::raw::call::Call;
 use crate::site::Site;
 
@@ -121,8 +121,7 @@ impl Core {
         }
     }
 
-    /// Queues a closure that runs as an activity. The wrapper is an allocation: an entry of a lane
-    /// has no place for a line, so that a loop that nothing watches does not pay for one.
+    /// Queues a closure that runs as an activity, with its line.
     #[cold]
     fn push_watched(&self, lane: Lane, kind: Option<&'static str>, call: Call, site: Option<Site>) {
         // What a drop queues while the loop is dropped would stay: it may own a handle to the loop.
@@ -133,19 +132,20 @@ impl Core {
             Some(kind) => frame::carry(kind, call),
             None => call,
         };
-        let body = match lane {
-            Lane::Ticks => Body::Tick,
-            Lane::Microtasks => Body::Microtask,
+        let call = self.executor.probe.sited.put(call, site);
+        // One word each, which is no allocation.
+        let call = match lane {
+            Lane::Ticks => Call::new(move || run_watched(Body::Tick, call)),
+            Lane::Microtasks => Call::new(move || run_watched(Body::Microtask, call)),
         };
-        let run = move || run_watched(body, site, call);
-        self.executor.push_call(lane, Call::new(run));
+        self.executor.push_call(lane, call);
     }
 }
 
 /// Runs a closure of a lane of the current loop as an activity.
-fn run_watched(body: Body, site: Option<Site>, call: Call) {
+fn run_watched(body: Body, call: Box<SitedCall>) {
     current::with(|core| match core {
-        Some(core) => core.executor.run_call(body, site, call),
+        Some(core) => core.executor.run_call(body, call),
         None => call.call(),
     });
 }

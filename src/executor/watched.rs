@@ -5,9 +5,8 @@
 use super::shared::Runnable;
 use super::{Executor, MAIN_FUTURE};
 use crate::frame;
-use crate::probe::{Body, Mode, Origin, Wants};
+use crate::probe::{Body, Mode, Origin, SitedCall, Wants};
 use crate::raw::call::Call;
-use crate::site::Site;
 
 impl Executor {
     /// Runs `run` as an activity that is no poll of a task.
@@ -20,11 +19,11 @@ impl Executor {
             .observe(body, move || origin, &self.clock, || None, run)
     }
 
-    /// Runs a closure of a lane, which was queued while something watched. `site` is the line that
-    /// queued it, if known.
-    pub(crate) fn run_call(&self, body: Body, site: Option<Site>, call: Call) {
+    /// Runs a closure of a lane, which was queued while something watched.
+    pub(crate) fn run_call(&self, body: Body, call: Box<SitedCall>) {
+        let (call, site) = self.probe.sited.take(call);
         self.begin_callback();
-        self.watching(body, Origin::at(site), || call.call());
+        self.watching(body, Origin::at(site), || call.map(Call::call));
     }
 
     /// Queues a task that was just spawned, in the current context, and notifies of the spawn.

@@ -28,6 +28,7 @@ use super::observer::{Activity, Body, BusyPeriod, Flush, Observer, Waited, Wake,
 use super::origin::Origin;
 #[cfg(feature = "probe")]
 use super::recorder::Recorders;
+use super::sited::SitedCalls;
 use crate::clock::Clock;
 use crate::phase_order::Phase;
 use crate::task_info::{Id, Info};
@@ -80,6 +81,7 @@ pub(crate) struct Probe {
     bits: Cell<u32>,
     /// Replaced as a whole: the events of an activity go to those that were there at its begin.
     list: RefCell<List>,
+    pub(crate) sited: SitedCalls,
     #[cfg(feature = "probe")]
     pub(super) recorders: Recorders,
 }

@@ -1,11 +1,12 @@
 //! Memory that a burst needs is given back.
 
 use crate::util::child::in_child;
-use crate::util::memory::live;
+use crate::util::memory::{allocations, live};
 use std::cell::Cell;
 use std::rc::Rc;
 
-use phaseloop::{EventLoop, RunMode, queue_microtask};
+use phaseloop::observe::{Observer, Wants};
+use phaseloop::{Builder, EventLoop, RunMode, queue_microtask};
 
 const BURST: usize = 600_000;
 
@@ -63,4 +64,35 @@ fn give_back() {
         event_loop.run(RunMode::NoWait).unwrap();
     }
     assert_eq!(count.get(), 100);
+}
+
+struct Watches;
+
+impl Observer for Watches {
+    fn wants(&self) -> Wants {
+        Wants::ACTIVITIES
+    }
+}
+
+/// What is queued on a watched loop has its line beside it, in memory that is used again.
+#[test]
+fn a_tick_on_a_watched_loop_allocates_nothing() {
+    let mut event_loop = Builder::new().observer(Watches).build().unwrap();
+    let handle = event_loop.handle();
+    let count = Rc::new(Cell::new(0));
+    let mut allocated = || {
+        let before = allocations();
+        event_loop.run(RunMode::NoWait).unwrap();
+        for _ in 0..100 {
+            let [tick, microtask] = [count.clone(), count.clone()];
+            handle.next_tick(move || tick.set(tick.get() + 1));
+            handle.queue_microtask(move || microtask.set(microtask.get() + 1));
+        }
+        event_loop.run(RunMode::NoWait).unwrap();
+        allocations() - before
+    };
+    let first = allocated();
+    assert!(first >= 200, "the first ones allocate: {first}");
+    assert_eq!(allocated(), 0);
+    assert_eq!(count.get(), 400);
 }
