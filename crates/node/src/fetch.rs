@@ -77,7 +77,7 @@ use super::http::is_token;
 use super::promise::{Deferred, Promise};
 use crate::site::Site;
 
-/// Begins to describe a request; [`Fetch::send`] starts it. JavaScript: `fetch(url)`.
+/// Begins to describe a request. An `await` or [`Fetch::send`] starts it. JavaScript: `fetch(url)`.
 ///
 /// # Examples
 ///
@@ -280,6 +280,35 @@ fn checked_method(method: &str) -> Result<String, Error> {
         }
         "DELETE" | "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" => Ok(upper),
         _ => Ok(method.to_owned()),
+    }
+}
+
+/// [Sends](Fetch::send) the request and waits for the head of the response.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::{Exit, fetch, http, run};
+///
+/// fn main() -> Exit<()> {
+///     run(async {
+///         let server = http::create_server(|_, response| {
+///             response.end("hello");
+///         });
+///         server.listen(("127.0.0.1", 0));
+///         let url = format!("http://{}/", server.address().unwrap());
+///         assert_eq!(fetch(url).await.unwrap().text().await.unwrap(), "hello");
+///         server.close();
+///     })
+/// }
+/// ```
+impl IntoFuture for Fetch {
+    type Output = <Promise<Response> as IntoFuture>::Output;
+    type IntoFuture = <Promise<Response> as IntoFuture>::IntoFuture;
+
+    #[track_caller]
+    fn into_future(self) -> Self::IntoFuture {
+        self.send().into_future()
     }
 }
 

@@ -183,6 +183,32 @@ impl Headers {
     }
 }
 
+/// The items of [`iter`](Headers::iter), as the headers of a proxy are passed on.
+///
+/// # Examples
+///
+/// ```
+/// use phaseloop_node::http::{IncomingMessage, RequestOptions};
+///
+/// /// The options of the request that a proxy sends.
+/// fn upstream(request: &IncomingMessage) -> RequestOptions {
+///     let options = RequestOptions::new(8081).method(request.method());
+///     options.path(request.url()).headers(request.headers())
+/// }
+///
+/// fn main() {
+///     let _ = upstream; // a server calls it
+/// }
+/// ```
+impl<'a> IntoIterator for &'a Headers {
+    type Item = (&'a str, &'a str);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().collect::<Vec<_>>().into_iter()
+    }
+}
+
 impl Entry {
     fn text(&self) -> &str {
         self.joined.as_ref().unwrap_or(&self.values[0])
