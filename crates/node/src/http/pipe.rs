@@ -22,7 +22,8 @@ impl IncomingMessage {
     ///
     /// fn main() -> Exit<()> {
     ///     run(async {
-    ///         let server = http::create_server(|request, response| request.pipe(response)); // an echo
+    ///         // An echo.
+    ///         let server = http::create_server(|request, response| request.pipe(response));
     ///         server.listen_this(("127.0.0.1", 0), |server| {
     ///             let options = RequestOptions::new(server.address().unwrap()).method("POST");
     ///             let request = http::request(options);
