@@ -256,9 +256,10 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`net::Server::listen`].
     #[track_caller]
     pub fn listen(&self, on: impl Into<ListenOn>) {
+        self.net.check_not_listening();
         self.state.site.set(Some(Location::caller()));
         self.net.listen(on);
     }
@@ -268,9 +269,10 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`net::Server::listen`].
     #[track_caller]
     pub fn listen_with(&self, on: impl Into<ListenOn>, callback: impl FnOnce() + 'static) {
+        self.net.check_not_listening();
         self.state.site.set(Some(Location::caller()));
         self.net.listen_with(on, callback);
     }
@@ -280,9 +282,10 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`net::Server::listen`].
     #[track_caller]
     pub fn listen_this(&self, on: impl Into<ListenOn>, callback: impl FnOnce(&Self) + 'static) {
+        self.net.check_not_listening();
         self.once_this(LISTENING, move |server, ()| callback(server));
         self.state.site.set(Some(Location::caller()));
         self.net.listen(on);

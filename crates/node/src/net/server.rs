@@ -1,5 +1,6 @@
 //! Servers.
 
+mod binding;
 mod limits;
 
 use std::cell::{Cell, RefCell};
@@ -9,6 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::panic::Location;
 use std::rc::{Rc, Weak};
 
+use self::binding::bind;
 use self::limits::Begin;
 pub use self::limits::{DROP, Dropped};
 use super::address::Address;
@@ -23,10 +25,9 @@ use crate::callback_futures::{call_user, in_callbacks};
 use crate::dns;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter, Event, EventEmitter};
+use crate::reason::throw;
 use crate::site::Site;
 use crate::stream::CLOSE;
-use phaseloop::LoopHandle;
-use phaseloop::net::TcpSocket;
 use phaseloop::task::next_tick;
 
 /// The server listens. JavaScript: `'listening'`.
@@ -106,8 +107,10 @@ struct Inner {
     /// Stops the accept loop. `None` if the server does not listen.
     listening: RefCell<Option<AbortController>>,
     connections: Cell<usize>,
-    /// Incremented by each close, so that a lookup started before the close does not listen.
+    /// Incremented by each listen and close, so that a lookup started before does not listen.
     generation: Cell<u64>,
+    /// What listens on the next tick.
+    pending: RefCell<Option<Box<dyn Listener>>>,
     /// The options of the accepted sockets.
     options: Cell<SocketOptions>,
     /// The listening socket. The task that accepts owns it, so that it closes with the loop.
@@ -156,11 +159,16 @@ impl Server {
     /// A bare port listens on all IPv6 and IPv4 addresses, or on IPv4 only if the machine has no
     /// IPv6.
     ///
+    /// A second call before the server listens replaces the first one. A server that was closed, or
+    /// could not listen, may listen again.
+    ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// When no loop runs on this thread. [Throws](crate::throw) `ERR_SERVER_ALREADY_LISTEN` if the
+    /// server listens.
     #[track_caller]
     pub fn listen(&self, on: impl Into<ListenOn>) {
+        self.begin_listening();
         let site = Location::caller();
         match on.into().target {
             Target::Address(address) => self.listen_at(&address, ListenOptions::default(), site),
@@ -174,7 +182,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`listen`](Self::listen).
     ///
     /// # Examples
     ///
@@ -192,10 +200,26 @@ impl Server {
     /// ```
     #[track_caller]
     pub fn listen_with_options(&self, address: impl Into<Address>, options: ListenOptions) {
+        self.begin_listening();
         if let Some(signal) = &options.signal {
             self.close_with_signal(signal);
         }
         self.listen_at(&address.into(), options, Location::caller());
+    }
+
+    /// Throws if the server listens.
+    #[track_caller]
+    pub(crate) fn check_not_listening(&self) {
+        if self.is_listening() {
+            let text = "Listen method has been called more than once without closing.";
+            throw(Error::with_code("ERR_SERVER_ALREADY_LISTEN", text));
+        }
+    }
+
+    #[track_caller]
+    fn begin_listening(&self) {
+        self.check_not_listening();
+        self.inner.drop_pending();
     }
 
     /// Closes the server when `signal` is aborted; it may be aborted already.
@@ -238,13 +262,24 @@ impl Server {
     /// Listens on the next tick, unless the server is closed before.
     #[track_caller]
     fn listen_by_tick(&self, listener: Result<Box<dyn Listener>, Error>, site: Site) {
-        if let Ok(listener) = &listener {
-            self.inner.address.set(listener.address());
-        }
+        let failed = match listener {
+            Ok(listener) => {
+                self.inner.address.set(listener.address());
+                self.inner.pending.replace(Some(listener));
+                None
+            }
+            Err(error) => Some(error),
+        };
         let (server, generation) = (self.clone(), self.inner.generation.get());
         next_tick(move || {
-            if server.inner.generation.get() == generation {
-                server.listen_on(listener, site);
+            if server.inner.generation.get() != generation {
+                return;
+            }
+            let listener = server.inner.pending.take();
+            match (failed, listener) {
+                (Some(error), _) => server.listen_on(Err(error), site),
+                (None, Some(listener)) => server.listen_on(Ok(listener), site),
+                (None, None) => {}
             }
         });
     }
@@ -297,9 +332,10 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`listen`](Self::listen).
     #[track_caller]
     pub fn listen_with(&self, on: impl Into<ListenOn>, callback: impl FnOnce() + 'static) {
+        self.check_not_listening();
         self.once(LISTENING, move |()| callback());
         self.listen(on);
     }
@@ -309,7 +345,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When no loop runs on this thread.
+    /// See [`listen`](Self::listen).
     ///
     /// # Examples
     ///
@@ -328,6 +364,7 @@ impl Server {
     /// ```
     #[track_caller]
     pub fn listen_this(&self, on: impl Into<ListenOn>, callback: impl FnOnce(&Self) + 'static) {
+        self.check_not_listening();
         self.once_this(LISTENING, move |server, ()| callback(server));
         self.listen(on);
     }
@@ -397,7 +434,7 @@ impl Server {
     /// Stops accepting. [`CLOSE`] is emitted on a tick, when no connection is left. JavaScript:
     /// `server.close()`.
     pub fn close(&self) {
-        self.inner.generation.set(self.inner.generation.get() + 1);
+        self.inner.drop_pending();
         let listener = self.inner.listener.take();
         drop(listener);
         let listening = self.inner.listening.take();
@@ -496,43 +533,6 @@ fn is_worth_an_event(error: &io::Error, listener: &dyn Listener) -> bool {
     listener.is_resting() && error.kind() != io::ErrorKind::ConnectionAborted
 }
 
-#[track_caller]
-fn bind(
-    address: SocketAddr,
-    options: &ListenOptions,
-    site: Site,
-) -> Result<Box<dyn Listener>, Error> {
-    bind_now(address, options, site).map_err(|error| Error::of_listen(error, Some(address)))
-}
-
-#[track_caller]
-fn bind_now(
-    address: SocketAddr,
-    options: &ListenOptions,
-    site: Site,
-) -> io::Result<Box<dyn Listener>> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()?
-    } else {
-        let socket = TcpSocket::new_v6()?;
-        // The unspecified IPv6 address also accepts IPv4 connections.
-        if address.ip().is_unspecified() {
-            socket.set_only_v6(options.ipv6_only)?;
-        }
-        socket
-    };
-    if options.reuse_port {
-        socket.set_reuse_port(true)?;
-    }
-    socket.bind(address)?;
-    let handle = LoopHandle::current();
-    Ok(Box::new(socket.listen_on(
-        &handle,
-        options.backlog,
-        site,
-    )?))
-}
-
 impl Owner for Inner {
     fn socket_gone(self: Rc<Self>) {
         self.connections.set(self.connections.get() - 1);
@@ -541,6 +541,14 @@ impl Owner for Inner {
 }
 
 impl Inner {
+    /// Drops what would listen by a tick or after a lookup.
+    fn drop_pending(&self) {
+        self.generation.set(self.generation.get() + 1);
+        self.address.set(None);
+        let pending = self.pending.take();
+        drop(pending);
+    }
+
     fn close_if_drained(self: &Rc<Self>) {
         if self.listening.borrow().is_none() && self.connections.get() == 0 {
             let server = self.clone();

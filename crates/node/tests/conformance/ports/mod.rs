@@ -61,6 +61,7 @@ mod http_streams;
 mod immediates;
 mod io;
 mod lanes;
+mod listen_again;
 mod messages;
 #[cfg(unix)]
 mod missing;
@@ -175,6 +176,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     #[cfg(unix)]
     file_system::PORTS,
     network::PORTS,
+    listen_again::PORTS,
     #[cfg(target_os = "linux")]
     watching::PORTS,
     zlib::PORTS,
