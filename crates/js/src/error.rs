@@ -303,9 +303,13 @@ pub(crate) fn of_node<'js>(scope: &Scope<'js>, error: &NodeError) -> Res<'js> {
     }
     let fields = scope.object()?;
     if let Some(errno) = error.errno() {
-        fields.set("errno", &scope.number(-f64::from(errno.abs())))?;
+        fields.set("errno", &scope.number(f64::from(errno)))?;
     }
-    let texts = [("code", error.code()), ("syscall", error.syscall())];
+    let texts = [
+        ("code", error.code()),
+        ("syscall", error.syscall()),
+        ("hostname", error.hostname()),
+    ];
     for (key, text) in texts {
         if let Some(text) = text {
             fields.set(key, &scope.string(text)?)?;

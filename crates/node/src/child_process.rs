@@ -174,7 +174,7 @@ impl<S: AsRef<OsStr>> Arguments for &Vec<S> {
 /// # Panics
 ///
 /// When no loop runs on this thread. [Throws](super::throw) any other error of the start, such as
-/// `ENOTDIR` and `E2BIG`, and `ERR_INVALID_ARG_VALUE` for a NUL byte.
+/// `ENOTDIR` and `E2BIG`, and `ERR_INVALID_ARG_VALUE` for a NUL byte or an empty name.
 ///
 /// # Examples
 ///
@@ -272,6 +272,7 @@ impl Drop for ChildGuard {
 impl ChildProcess {
     #[track_caller]
     fn start(command: &mut Command) -> Self {
+        failure::check_name(command.as_std().get_program());
         match command.spawn() {
             Ok(child) => Self::watch(child),
             Err(error) => {

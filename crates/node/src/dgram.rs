@@ -35,6 +35,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 pub use self::connect::CONNECT;
+use self::connect::check_port;
 pub use self::settings::{Interface, SocketOptions};
 use super::abort::{AbortController, AbortSignal};
 use super::callback_futures::{in_callbacks, is_ready, run_as_callback};
@@ -366,10 +367,11 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread. [Throws](super::throw) `ERR_SOCKET_DGRAM_NOT_RUNNING`
-    /// after [`close`](Self::close).
+    /// after [`close`](Self::close), and `ERR_SOCKET_BAD_PORT` for port 0.
     #[track_caller]
     pub fn send(&self, bytes: &[u8], to: SocketAddr) {
         self.check_unconnected();
+        check_port(to);
         self.send_at(bytes.to_vec(), to, None, Location::caller());
     }
 
@@ -389,6 +391,7 @@ impl Socket {
         callback: impl FnOnce(Result<usize, Error>) + 'static,
     ) {
         self.check_unconnected();
+        check_port(to);
         let callback: Sent = Box::new(callback);
         self.send_at(bytes.to_vec(), to, Some(callback), Location::caller());
     }

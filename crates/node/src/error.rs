@@ -1,5 +1,6 @@
 //! The error type of Node's events, signals and streams.
 
+mod requests;
 mod system;
 
 use std::any::Any;
@@ -7,10 +8,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
-use self::system::{Endpoint, Request, head_of_file, syscall_of, text_of_file, text_of_socket};
+use self::system::{Request, errno_of, syscall_of, text_of_file};
 pub(super) use self::system::{code_of, text_of};
 use super::site::Site;
 use phaseloop::{OsError, os_error};
@@ -298,10 +299,39 @@ impl Error {
         self.request()?.address
     }
 
-    /// The OS error number, negative as in Node: -2 for `ENOENT` on Linux.
+    /// The name whose lookup failed. JavaScript: `error.hostname`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use phaseloop_node::{Exit, dns, run};
+    ///
+    /// fn main() -> Exit<()> {
+    ///     run(async {
+    ///         dns::lookup("no.such.name.invalid", |address| {
+    ///             assert_eq!(address.unwrap_err().hostname(), Some("no.such.name.invalid"));
+    ///         });
+    ///     })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn hostname(&self) -> Option<&str> {
+        self.request()?.host.as_deref()
+    }
+
+    /// The error number as Node has it: negative for an OS error, -2 for `ENOENT` on Linux, and
+    /// that of libuv for a failed lookup.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
-        self.as_io().and_then(os_error).map(|number| -number)
+        let given = self.request().and_then(|request| request.errno);
+        if given.is_some() {
+            return given;
+        }
+        let number = self
+            .as_io()
+            .map(|error| os_error(error).map(|number| -number))?;
+        // The standard library has found some errors itself, before it asked the system.
+        number.or_else(|| errno_of(self.code()?))
     }
 
     fn request(&self) -> Option<&Request> {
@@ -335,187 +365,6 @@ impl Error {
     }
 }
 
-/// OS errors, in Node's words.
-impl Error {
-    fn of_system(
-        code: Option<&'static str>,
-        message: String,
-        request: Request,
-        error: io::Error,
-    ) -> Self {
-        let inner = Rc::new(Inner {
-            name: Cow::Borrowed("Error"),
-            code: code.map(Cow::Borrowed),
-            message: Cow::Owned(message),
-            cause: Some(Cause::Io(error)),
-            request: Some(Box::new(request)),
-            site: None,
-            value: None,
-        });
-        Self { inner }
-    }
-
-    /// Creates an error of a socket. An error without a code of Node's keeps its own text.
-    fn of_socket(
-        error: io::Error,
-        syscall: &'static str,
-        says_why: bool,
-        endpoint: &Endpoint<'_>,
-    ) -> Self {
-        let code = code_of(&error);
-        let text = code.map(|code| text_of_socket(syscall, code, says_why, endpoint));
-        let request = Request {
-            syscall: syscall.into(),
-            path: match endpoint {
-                Endpoint::Path(path) => Some((*path).to_owned()),
-                _ => None,
-            },
-            address: match endpoint {
-                Endpoint::Address(address) => Some(*address),
-                _ => None,
-            },
-            ..Request::default()
-        };
-        let text = text.unwrap_or_else(|| format!("{syscall}: {error}"));
-        Self::of_system(code, text, request, error)
-    }
-
-    /// Creates `read ECONNRESET`.
-    pub(super) fn of_call(error: io::Error, syscall: &'static str) -> Self {
-        Self::of_socket(error, syscall, false, &Endpoint::None)
-    }
-
-    /// Creates `connect ECONNREFUSED 127.0.0.1:1` or `connect ENOENT /no/such/socket`, with the
-    /// address or path that `error` carries.
-    /// Creates the error of a call that was not made.
-    pub(super) fn of_code(code: &'static str, syscall: &'static str) -> Self {
-        let request = Request {
-            syscall: syscall.into(),
-            ..Request::default()
-        };
-        let error = Self::with_code(code, format!("{syscall} {code}"));
-        error.change(|inner| inner.request = Some(Box::new(request)))
-    }
-
-    pub(super) fn of_connect(error: io::Error) -> Self {
-        Self::of_endpoint(error, "connect", false, None)
-    }
-
-    /// Creates `listen EADDRINUSE: address already in use 127.0.0.1:1`.
-    pub(super) fn of_listen(error: io::Error, address: Option<SocketAddr>) -> Self {
-        Self::of_endpoint(error, "listen", true, address)
-    }
-
-    /// Creates `listen EADDRINUSE: address already in use /path`. As libuv does, it reports a
-    /// directory that is not there as one that does not permit the socket.
-    pub(super) fn of_listen_at(error: io::Error, path: &Path) -> Self {
-        let error = match error.kind() {
-            io::ErrorKind::NotFound => io::ErrorKind::PermissionDenied.into(),
-            _ => error,
-        };
-        Self::of_socket(error, "listen", true, &Endpoint::Path(path))
-    }
-
-    /// Creates `bind EADDRINUSE 127.0.0.1:1` or `send EMSGSIZE 127.0.0.1:1`.
-    pub(super) fn of_address(error: io::Error, syscall: &'static str, to: SocketAddr) -> Self {
-        Self::of_endpoint(error, syscall, false, Some(to))
-    }
-
-    /// Creates an error of a socket with `address`, or else with the address or path that `error`
-    /// carries.
-    /// Creates the error of a bind to a local address, before a connect.
-    pub(super) fn of_local(error: io::Error, local: SocketAddr) -> Self {
-        match local.port() {
-            0 => Self::of_socket(
-                error,
-                "bind",
-                false,
-                &Endpoint::Name(&local.ip().to_string()),
-            ),
-            _ => Self::of_socket(error, "bind", false, &Endpoint::Address(local)),
-        }
-    }
-
-    fn of_endpoint(
-        error: io::Error,
-        syscall: &'static str,
-        says_why: bool,
-        address: Option<SocketAddr>,
-    ) -> Self {
-        let about = OsError::of(&error);
-        let address = address.or_else(|| about?.address());
-        let path = about.and_then(OsError::path).map(Path::to_owned);
-        let endpoint = match (address, &path) {
-            (Some(address), _) => Endpoint::Address(address),
-            (None, Some(path)) => Endpoint::Path(path),
-            (None, None) => Endpoint::None,
-        };
-        Self::of_socket(error, syscall, says_why, &endpoint)
-    }
-
-    /// Creates the error of `rm` for a directory without `recursive`: `Path is a directory: rm
-    /// returned EISDIR (is a directory) /path`.
-    pub(super) fn of_rm_of_directory(path: PathBuf) -> Self {
-        Self::of_files("ERR_FS_EISDIR", "rm", "is a directory", path)
-    }
-
-    /// Creates the error of `cp`.
-    pub(super) fn of_cp(code: &'static str, why: String, path: &Path) -> Self {
-        Self::of_files(code, "cp", &why, path.to_owned())
-    }
-
-    /// Creates an error that Node finds itself, in the form of a system error.
-    fn of_files(code: &'static str, syscall: &'static str, why: &str, path: PathBuf) -> Self {
-        let (head, returned) = head_of_file(code);
-        let place = path.display();
-        let text = format!("{head}: {syscall} returned {returned} ({why}) {place}");
-        let request = Request {
-            syscall: syscall.into(),
-            path: Some(path),
-            ..Request::default()
-        };
-        let error = Self::named("SystemError", text).coded(code);
-        error.change(|inner| inner.request = Some(Box::new(request)))
-    }
-
-    /// Creates `spawn no-such-program ENOENT`.
-    pub(super) fn of_spawn(error: io::Error, program: &Path) -> Self {
-        let (code, name) = (code_of(&error), program.display());
-        let text = match code {
-            Some(code) => format!("spawn {name} {code}"),
-            None => error.to_string(),
-        };
-        let request = Request {
-            syscall: format!("spawn {name}").into(),
-            path: Some(program.to_owned()),
-            ..Request::default()
-        };
-        Self::of_system(code, text, request, error)
-    }
-
-    /// Creates `getaddrinfo ENOTFOUND no.such.name`. Errors of the resolver have no kinds: either
-    /// the name is unknown, or no name server answered.
-    pub(super) fn of_lookup(error: io::Error, host: &str) -> Self {
-        let code = code_of(&error).unwrap_or_else(|| {
-            // These are the texts of the C libraries; the standard library does not expose the
-            // code.
-            let words = ["Temporary failure", "Try again", "temporarily"];
-            let text = error.to_string();
-            if words.iter().any(|words| text.contains(words)) {
-                "EAI_AGAIN"
-            } else {
-                "ENOTFOUND"
-            }
-        });
-        let text = text_of_socket("getaddrinfo", code, false, &Endpoint::Name(host));
-        let request = Request {
-            syscall: "getaddrinfo".into(),
-            ..Request::default()
-        };
-        Self::of_system(Some(code), text, request, error)
-    }
-}
-
 impl From<io::Error> for Error {
     /// Keeps the error as the [source](std::error::Error::source) and looks up Node's code. For
     /// errors of [`phaseloop::fs`] and [`phaseloop::net`] it also writes Node's message.
@@ -533,7 +382,7 @@ impl From<io::Error> for Error {
             syscall: syscall_of(file.operation()).into(),
             path: file.path().map(Path::to_owned),
             target: file.target().map(Path::to_owned),
-            address: None,
+            ..Request::default()
         };
         let text = match code {
             Some(code) => text_of_file(code, &request),

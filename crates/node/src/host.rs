@@ -217,7 +217,7 @@ pub fn file_handle(file: std::fs::File) -> super::fs::FileHandle {
 pub fn file_of(
     handle: &super::fs::FileHandle,
 ) -> Result<std::sync::Arc<std::fs::File>, super::Error> {
-    handle.opened()
+    handle.opened("read")
 }
 
 /// Closes the file of a handle at once: when what uses it on the pool has ended.

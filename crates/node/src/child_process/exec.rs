@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
-use super::{Arguments, CLOSE, ChildProcess, Exit, Inner, platform};
+use super::{Arguments, CLOSE, ChildProcess, Exit, Inner, failure, platform};
 use crate::abort::AbortSignal;
 use crate::delay::Delay;
 use crate::error::Error;
@@ -260,6 +260,8 @@ pub fn exec_with(
     options: ExecOptions,
     callback: impl FnOnce(Option<ExecError>, String, String) + 'static,
 ) -> ChildProcess {
+    failure::check_text("argument", "command", command.as_ref());
+    failure::check_name(command.as_ref());
     let line = platform::shell(options.shell.as_deref(), command);
     run(line, command.into(), options, callback)
 }
@@ -292,6 +294,7 @@ pub fn exec_file_with(
     callback: impl FnOnce(Option<ExecError>, String, String) + 'static,
 ) -> ChildProcess {
     let arguments = arguments.into_arguments();
+    failure::check_words(program.as_ref(), &arguments);
     let words = std::iter::once(program.as_ref()).chain(arguments.iter().map(AsRef::as_ref));
     let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     let text = words.join(" ");
@@ -380,6 +383,8 @@ fn run(
     options: ExecOptions,
     callback: impl FnOnce(Option<ExecError>, String, String) + 'static,
 ) -> ChildProcess {
+    let (cwd, shell) = (options.cwd.as_deref(), options.shell.as_deref());
+    failure::check_options(cwd, None, shell, options.env.as_deref());
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped());
     command.stderr(Stdio::piped());

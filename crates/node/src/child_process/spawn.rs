@@ -160,7 +160,7 @@ impl Stdio {
     ///
     /// `EBADF` if the file is closed, and any OS error of the copy, such as `EMFILE`.
     pub fn from_handle(handle: &FileHandle) -> Result<Self, Error> {
-        let file = handle.opened()?.try_clone()?;
+        let file = handle.opened("dup")?.try_clone()?;
         Ok(file.into())
     }
 
@@ -213,7 +213,12 @@ pub fn spawn_with(
     arguments: impl Arguments,
     options: SpawnOptions,
 ) -> ChildProcess {
-    let mut command = options.command(program.as_ref(), &arguments.into_arguments());
+    let arguments = arguments.into_arguments();
+    failure::check_words(program.as_ref(), &arguments);
+    let shell = options.shell.as_ref().and_then(Shell::path);
+    let (cwd, argv0) = (options.cwd.as_deref(), options.argv0.as_deref());
+    failure::check_options(cwd, argv0, shell, options.env.as_deref());
+    let mut command = options.command(program.as_ref(), &arguments);
     let child = match options.descriptors(&mut command) {
         Ok(pipes) => pipes.start(command),
         Err(error) => {

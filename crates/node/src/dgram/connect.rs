@@ -12,6 +12,15 @@ use phaseloop::task::next_tick;
 /// The socket is connected; see [`Socket::connect`]. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
 
+/// Throws the error of a peer without a port.
+#[track_caller]
+pub(super) fn check_port(to: SocketAddr) {
+    if to.port() == 0 {
+        let text = "Port should be > 0 and < 65536. Received type number (0).";
+        throw(Error::range_error(text).coded("ERR_SOCKET_BAD_PORT"));
+    }
+}
+
 /// Throws the error of an operation that needs an unconnected socket.
 fn already_connected() -> ! {
     throw(Error::with_code(
@@ -29,10 +38,11 @@ impl Socket {
     /// # Panics
     ///
     /// When no loop runs on this thread. [Throws](crate::throw)
-    /// `ERR_SOCKET_DGRAM_IS_CONNECTED` if it is connected, and `ERR_SOCKET_DGRAM_NOT_RUNNING` after
-    /// [`close`](Self::close).
+    /// `ERR_SOCKET_DGRAM_IS_CONNECTED` if it is connected, `ERR_SOCKET_DGRAM_NOT_RUNNING` after
+    /// [`close`](Self::close), and `ERR_SOCKET_BAD_PORT` for port 0.
     #[track_caller]
     pub fn connect(&self, to: SocketAddr) {
+        check_port(to);
         self.check_open();
         if self.inner.is_connecting.replace(true) {
             already_connected();

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use phaseloop::extension::errno_name;
 use phaseloop::os_error;
 
+/// What no OS error number reaches.
+const LARGEST_NUMBER: i32 = 4096;
+
 /// The request that failed: a system call and its operands.
 #[derive(Default)]
 pub(super) struct Request {
@@ -17,6 +20,10 @@ pub(super) struct Request {
     /// The second path, for calls with two paths.
     pub(super) target: Option<PathBuf>,
     pub(super) address: Option<SocketAddr>,
+    /// The name that was looked up.
+    pub(super) host: Option<Box<str>>,
+    /// The number, if it is not that of the OS error.
+    pub(super) errno: Option<i32>,
 }
 
 /// Returns Node's code for an error: by its number, or by its kind where only one code fits.
@@ -24,6 +31,13 @@ pub(crate) fn code_of(error: &io::Error) -> Option<&'static str> {
     os_error(error)
         .and_then(errno_name)
         .or_else(|| code_of_kind(error.kind()))
+}
+
+/// Returns the negative OS error number for a code.
+pub(super) fn errno_of(code: &str) -> Option<i32> {
+    let mut numbers = 1..LARGEST_NUMBER;
+    let number = numbers.find(|&number| errno_name(number) == Some(code));
+    number.map(|number| -number)
 }
 
 fn code_of_kind(kind: io::ErrorKind) -> Option<&'static str> {
@@ -208,6 +222,8 @@ pub(super) fn text_of_socket(
     }
     let _ = match endpoint {
         Endpoint::None => Ok(()),
+        // As in Node, any port is none.
+        Endpoint::Address(address) if address.port() == 0 => write!(text, " {}", address.ip()),
         Endpoint::Address(address) => write!(text, " {}:{}", address.ip(), address.port()),
         Endpoint::Path(path) => write!(text, " {}", path.display()),
         Endpoint::Name(name) => write!(text, " {name}"),

@@ -55,9 +55,9 @@ impl FileHandle {
         }
     }
 
-    pub(crate) fn opened(&self) -> Result<Opened, Error> {
+    pub(crate) fn opened(&self, syscall: &'static str) -> Result<Opened, Error> {
         let file = self.file.borrow().clone();
-        file.ok_or_else(|| Error::with_code("EBADF", "file closed"))
+        file.ok_or_else(|| Error::of_closed_file(syscall))
     }
 
     /// Takes the file out, to be closed.
@@ -176,7 +176,9 @@ impl FileHandle {
     ///
     /// When no loop runs on this thread.
     pub fn read_file(&self) -> Promise<Vec<u8>> {
-        self.promise(|file| async move { steps::read_rest(&file, None, None).await })
+        self.promise("readFile", |file| async move {
+            steps::read_rest(&file, None, None).await
+        })
     }
 
     /// Writes all bytes at the current position. JavaScript: `filehandle.writeFile(data)`,
@@ -191,7 +193,9 @@ impl FileHandle {
     /// When no loop runs on this thread.
     pub fn write_file(&self, contents: impl Into<Vec<u8>>) -> Promise<()> {
         let contents = contents.into();
-        self.promise(|file| async move { steps::write_all(&file, contents, None).await })
+        self.promise("writeFile", |file| async move {
+            steps::write_all(&file, contents, None).await
+        })
     }
 
     /// Returns a stream that reads the file from `start`, or from its current position if `start`
@@ -258,12 +262,16 @@ impl FileHandle {
         readline::create_interface(&self.create_read_stream(ReadStreamOptions::default()))
     }
 
-    fn promise<T, F>(&self, work: impl FnOnce(Opened) -> F + 'static) -> Promise<T>
+    fn promise<T, F>(
+        &self,
+        syscall: &'static str,
+        work: impl FnOnce(Opened) -> F + 'static,
+    ) -> Promise<T>
     where
         T: Clone + 'static,
         F: Future<Output = Result<T, Error>> + 'static,
     {
-        let opened = self.opened();
+        let opened = self.opened(syscall);
         promise_of(|callback| {
             in_callbacks(async move {
                 callback(match opened {

@@ -60,7 +60,7 @@ macro_rules! handle_operations {
                 $($argument: $kind,)*
                 callback: impl FnOnce(Result<$output, Error>) + 'static,
             ) {
-                let opened = handle.opened();
+                let opened = handle.opened(stringify!($function));
                 in_callbacks_as("FSREQCALLBACK", async move {
                     let result = match opened {
                         Ok($file) => $future.await.map_err(Error::from),

@@ -269,7 +269,7 @@ impl FileStream {
         let path = match source {
             FileSource::Path(path) => path,
             FileSource::Handle(handle) => {
-                let opened = handle.opened();
+                let opened = handle.opened("open");
                 self.handle.replace(Some(handle));
                 return done.call(opened.map(|file| _ = self.file.replace(Some(file))));
             }

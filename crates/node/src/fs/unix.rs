@@ -46,7 +46,7 @@ impl FileHandle {
     /// Returns the file descriptor; `None` after the close. JavaScript: `filehandle.fd`.
     #[must_use]
     pub fn fd(&self) -> Option<RawFd> {
-        let file = self.opened().ok()?;
+        let file = self.opened("fstat").ok()?;
         Some(file.as_raw_fd())
     }
 }

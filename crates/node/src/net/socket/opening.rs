@@ -36,7 +36,11 @@ pub(crate) async fn open(
         Address::Port(port) => ("localhost".to_owned(), port),
         Address::Path(path) => {
             let connected = local::connect(&path, site).await;
-            return connected.map_err(Error::of_connect);
+            return connected.map_err(|error| match error.kind() {
+                // The path is too long for the call.
+                io::ErrorKind::InvalidInput => Error::of_connect_call(error, None),
+                _ => Error::of_connect(error),
+            });
         }
     };
     let addresses = lookup_host((host.as_str(), port)).await;
@@ -56,7 +60,7 @@ async fn open_address(
         // In Node, the lookup of a connect that was stopped connects the socket all the same.
         return Err(already());
     }
-    opened(deferred(TcpStream::connect_at(address, site)).await)
+    connected(TcpStream::connect_at(address, site), any_port(address)).await
 }
 
 /// Opens a connection with options.
@@ -147,17 +151,45 @@ async fn open_one_from(
     site: Site,
 ) -> Result<Box<dyn Connection>, Error> {
     if options.local_address.is_none() && options.local_port == 0 {
-        return opened(deferred(TcpStream::connect_at(address, site)).await);
+        return connected(TcpStream::connect_at(address, site), any_port(address)).await;
     }
-    let (socket, any): (_, IpAddr) = match address.is_ipv4() {
-        true => (TcpSocket::new_v4(), Ipv4Addr::UNSPECIFIED.into()),
-        false => (TcpSocket::new_v6(), Ipv6Addr::UNSPECIFIED.into()),
+    let socket = match address.is_ipv4() {
+        true => TcpSocket::new_v4(),
+        false => TcpSocket::new_v6(),
     };
     let socket = socket.map_err(Error::of_connect)?;
+    let any = any_port(address).ip();
     let local = (options.local_address.unwrap_or(any), options.local_port).into();
     let bound = socket.bind(local);
-    bound.map_err(|error| Error::of_local(error, local))?;
-    opened(deferred(socket.connect(address)).await)
+    bound.map_err(|error| Error::of_address(error, "bind", local))?;
+    let local = socket.local_addr().unwrap_or(local);
+    connected(socket.connect(address), local).await
+}
+
+/// Returns the local address of a socket that is not bound to one.
+fn any_port(peer: SocketAddr) -> SocketAddr {
+    match peer.is_ipv4() {
+        true => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        false => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// Waits for a connection, which is used in the poll phase at the earliest. As in Node, an error of
+/// the call itself is known at once.
+async fn connected(
+    connecting: impl Future<Output = io::Result<TcpStream>>,
+    local: SocketAddr,
+) -> Result<Box<dyn Connection>, Error> {
+    let mut connecting = pin!(connecting);
+    let stream = match poll_immediate(&mut connecting).await {
+        Some(Ok(stream)) => {
+            phase::poll().await;
+            stream
+        }
+        Some(Err(error)) => return Err(Error::of_connect_call(error, Some(local))),
+        None => connecting.await.map_err(Error::of_connect)?,
+    };
+    Ok(Box::new(stream))
 }
 
 /// The error of a connect of a socket that connects.
@@ -204,19 +236,12 @@ pub(super) async fn deferred<F: Future>(future: F) -> F::Output {
 async fn open_one_of(addresses: &[SocketAddr], site: Site) -> Result<Box<dyn Connection>, Error> {
     let mut errors = Vec::new();
     for &address in addresses {
-        match opened(TcpStream::connect_at(address, site).await) {
+        match connected(TcpStream::connect_at(address, site), any_port(address)).await {
             Ok(connection) => return Ok(connection),
             Err(error) => errors.push(error),
         }
     }
     Err(Error::aggregate(errors))
-}
-
-fn opened(stream: io::Result<TcpStream>) -> Result<Box<dyn Connection>, Error> {
-    match stream {
-        Ok(stream) => Ok(Box::new(stream)),
-        Err(error) => Err(Error::of_connect(error)),
-    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ mod diagnostics;
 mod dialogues;
 mod dns;
 mod ends;
+#[cfg(target_os = "linux")]
+mod error_fields;
 mod errors;
 mod events;
 mod exit;
@@ -171,6 +173,8 @@ pub(crate) const ALL: &[&[Port]] = &[
     porting_more::PORTS,
     #[cfg(unix)]
     missing::PORTS,
+    #[cfg(target_os = "linux")]
+    error_fields::PORTS,
     #[cfg(unix)]
     spawning::PORTS,
     #[cfg(unix)]
