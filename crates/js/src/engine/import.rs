@@ -26,15 +26,32 @@ impl Prelude {
     }
 }
 
+/// Returns the attribute `type`, and another one as the text of a list.
+fn known(attributes: Option<ImportAttributes<'_>>) -> rquickjs::Result<[String; 2]> {
+    let mut found = [(); 2].map(|()| String::new());
+    if let Some(attributes) = attributes {
+        for key in attributes.keys() {
+            let key = key?;
+            let value = attributes.get(&key)?.unwrap_or_default();
+            match key.as_str() {
+                "type" => found[0] = value,
+                _ => found[1] = format!("[{key:?},{value:?}]"),
+            }
+        }
+    }
+    Ok(found)
+}
+
 impl Resolver for Prelude {
     fn resolve<'js>(
         &mut self,
         ctx: &Ctx<'js>,
         base: &str,
         name: &str,
-        _: Option<ImportAttributes<'js>>,
+        attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
-        let found = self.ask(ctx, "importPath", &[name, base])?;
+        let [kind, other] = known(attributes)?;
+        let found = self.ask(ctx, "importPath", &[name, base, &kind, &other])?;
         found.to_text().map_err(|Fault| rquickjs::Error::Exception)
     }
 }
@@ -73,6 +90,23 @@ impl Inner {
 }
 
 impl<'js> Scope<'js> {
+    /// Evaluates a module, whose `import.meta.take` is a function, after `check` has seen that all it
+    /// imports is loaded; returns the promise of its end.
+    pub(crate) fn evaluate(
+        &self,
+        name: &str,
+        source: &str,
+        take: &Val<'js>,
+        check: &Val<'js>,
+    ) -> Res<'js> {
+        let module = self.known(Module::declare(self.ctx.clone(), name, source))?;
+        let meta = module.meta();
+        self.known(meta.and_then(|meta| meta.set("take", take.0.clone())))?;
+        check.call(&self.undefined(), &[])?;
+        let (_, promise) = self.known(module.eval())?;
+        Ok(Val(promise.into_value()))
+    }
+
     /// Imports a module by its path; returns a promise of its namespace.
     pub(crate) fn import(&self, path: &str) -> Res<'js> {
         let promise = self.known(Module::import(&self.ctx, path))?;

@@ -25,6 +25,7 @@ pub(super) const TABLE: &[(&str, Native)] = &[
     ("promiseState", promise_state),
     ("debugs", debugs),
     ("import", import),
+    ("evaluate", evaluate),
 ];
 
 /// The start of the first engine of the process.
@@ -149,4 +150,10 @@ fn debugs<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 
 fn import<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     scope.import(&text(scope, args, 0)?)
+}
+
+fn evaluate<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+    let (name, source) = (text(scope, args, 0)?, text(scope, args, 1)?);
+    let [take, check] = [2, 3].map(|index| arg(scope, args, index));
+    scope.evaluate(&name, &source, &take, &check)
 }

@@ -26,46 +26,16 @@
     return plain === 'process' ? process : plain === 'console' ? console : internal.builtin(plain);
   };
 
-  const asFile = (file) => {
-    for (const candidate of [file, `${file}.js`, `${file}.json`, `${file}.cjs`]) {
-      if (natives.isFile(candidate)) return natives.realPath(candidate);
-    }
-    return undefined;
-  };
-  const asFolder = (folder) => {
-    const manifest = path.join(folder, 'package.json');
-    if (natives.isFile(manifest)) {
-      const { main } = JSON.parse(natives.readText(manifest));
-      if (typeof main === 'string') {
-        const at = path.join(folder, main);
-        const found = asFile(at) ?? asFile(path.join(at, 'index'));
-        if (found) return found;
-      }
-    }
-    return asFile(path.join(folder, 'index'));
-  };
-  const resolve = (request, from) => {
-    let found;
-    if (/^\.{0,2}\//.test(request) || request === '.' || request === '..') {
-      const at = path.resolve(from, request);
-      found = (request.endsWith('/') ? undefined : asFile(at)) ?? asFolder(at);
-    } else {
-      for (let folder = from; ; folder = path.dirname(folder)) {
-        const at = path.join(folder, 'node_modules', request);
-        found = asFile(at) ?? asFolder(at);
-        if (found || folder === path.dirname(folder)) break;
-      }
-    }
-    if (found) return found;
-    const error = new Error(`Cannot find module '${request}'`);
-    error.code = 'MODULE_NOT_FOUND';
-    error.requireStack = [];
-    throw error;
-  };
-  internal.resolve = resolve;
+  const packages = internal.builtin('packages');
+  const { resolve } = packages;
 
   const load = (file, parent) => {
     if (cache[file]) return cache[file].exports;
+    if (isModule(file)) {
+      const exports = internal.builtin('imports').requireModule(file, parent?.filename);
+      cache[file] = Object.assign(new Module(file, parent), { exports, loaded: true });
+      return exports;
+    }
     const module = new Module(file, parent);
     cache[file] = module;
     let done = false;
@@ -101,9 +71,10 @@
         const replaced = natives.rustModule(bare(path.resolve(module.path, request)));
         if (replaced !== undefined) return replaced;
       }
-      return load(resolve(request, module.path), module);
+      const file = resolve(request, module.path, module.filename);
+      return builtin(file) ?? load(file, module);
     };
-    require.resolve = (request) => (builtin(request) === undefined ? resolve(request, module.path) : request);
+    require.resolve = (request) => (builtin(request) === undefined ? resolve(request, module.path, module.filename) : request);
     require.cache = cache;
     require.main = internal.mainModule;
     return require;
@@ -111,10 +82,10 @@
   internal.requireOf = (file) => makeRequire(new Module(file));
   internal.findBuiltin = builtin;
   internal.bareName = bare;
+  const { isModule } = internal.builtin('imports');
   internal.runMain = (given) => {
     const file = resolve(given, '/');
-    const imports = internal.builtin('imports');
-    if (imports.isModule(file)) return imports.runMain(file);
+    if (isModule(file)) return internal.builtin('imports').runMain(file);
     const module = new Module(file);
     module.id = '.';
     internal.mainModule = module;
@@ -167,6 +138,5 @@
       configurable: true,
     });
   }
-  internal.builtin('imports');
   return { Module };
 })

@@ -1,0 +1,1 @@
+console.log('back', require('./lazy.cjs').lazy('./top.mjs'));

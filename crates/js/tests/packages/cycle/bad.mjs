@@ -1,0 +1,1 @@
+import './leaf.mjs'; throw new Error('bad');

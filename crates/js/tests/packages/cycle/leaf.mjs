@@ -1,0 +1,1 @@
+console.log('leaf'); export const leaf = 'leaf'; // the last line has no end

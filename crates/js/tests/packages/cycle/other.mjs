@@ -1,0 +1,1 @@
+import { lazy } from './lazy.cjs'; export const other = lazy('./other.mjs'); export default other; console.log('other', other);

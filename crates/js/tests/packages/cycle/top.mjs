@@ -1,0 +1,1 @@
+import '../cycles.mjs'; import './leaf.mjs'; export const top = 1;

@@ -1,0 +1,1 @@
+await null; export const waits = 1;

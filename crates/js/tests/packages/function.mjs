@@ -1,0 +1,1 @@
+export { f as 'module.exports' }; function f() { return 'the function'; }

@@ -1,0 +1,1 @@
+exports.one = 1;

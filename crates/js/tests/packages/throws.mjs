@@ -1,0 +1,1 @@
+throw new Error('of a module'); export {};

@@ -1,0 +1,1 @@
+export const typeless = import.meta.filename !== undefined;

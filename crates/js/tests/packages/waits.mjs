@@ -1,0 +1,1 @@
+await null; export default 1;
