@@ -60,7 +60,15 @@ const TABLES: [&[(&str, Native)]; 19] = [
 const PRELUDE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prelude.rs"));
 
 /// The modules of the prelude that a program may ask for.
-const PUBLIC: [&str; 25] = [
+const PUBLIC: &[&str] = &[
+    "assert",
+    "assert/strict",
+    "console",
+    "module",
+    "path/posix",
+    "process",
+    "tty",
+    "util/types",
     "url",
     "worker_threads",
     "child_process",
@@ -117,6 +125,7 @@ pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
     }
     natives.set("builtin", &scope.native("builtin", builtin)?)?;
     natives.set("allowed", &scope.native("allowed", allowed)?)?;
+    natives.set("moduleNames", &scope.native("moduleNames", module_names)?)?;
     // Node's names.
     let platform = match std::env::consts::OS {
         "macos" => "darwin",
@@ -158,18 +167,28 @@ fn builtin<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 }
 
 fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
-    let name = text(scope, args, 0)?;
-    let settings = &scope.inner.data.settings;
+    Ok(scope.boolean(is_allowed(scope, &text(scope, args, 0)?)))
+}
+
+/// Returns whether the program may ask for a module.
+fn is_allowed(scope: &Scope<'_>, name: &str) -> bool {
     if name == "url" && !cfg!(feature = "fetch") {
-        return Ok(scope.boolean(false));
+        return false;
     }
-    let is_known = PUBLIC.contains(&name.as_str()) || ["process", "console"].contains(&&*name);
-    let is_allowed = match settings.modules {
+    let is_allowed = match scope.inner.data.settings.modules {
         crate::Modules::None => false,
-        crate::Modules::Core => !OUTSIDE.contains(&&*name),
+        crate::Modules::Core => !OUTSIDE.contains(&name),
         crate::Modules::Node => true,
     };
-    Ok(scope.boolean(is_known && is_allowed))
+    is_allowed && PUBLIC.contains(&name)
+}
+
+/// Returns the names of the modules that the program may ask for.
+fn module_names<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+    let mut names: Vec<_> = PUBLIC.iter().filter(|it| is_allowed(scope, it)).collect();
+    names.sort();
+    let names: Res<'js, Vec<_>> = names.into_iter().map(|it| scope.string(it)).collect();
+    scope.array(&names?)
 }
 
 /// An operation that is not bound, or that this platform does not have.

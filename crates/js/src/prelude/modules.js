@@ -79,6 +79,7 @@
     require.main = internal.mainModule;
     return require;
   }
+  internal.moduleCache = cache;
   internal.requireOf = (file) => makeRequire(new Module(file));
   internal.findBuiltin = builtin;
   internal.bareName = bare;

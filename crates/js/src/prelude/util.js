@@ -65,7 +65,7 @@
   function join(entries, prefix, [open, close], s, level, indent, isList) {
     if (entries.length === 0) return `${prefix}${open}${close}`;
     let output = entries;
-    if (isList && entries.length > 6) output = grouped(entries, s, indent);
+    if (isList && entries.length > 6 && s.compact >= 1) output = grouped(entries, s, indent);
     if (level - s.currentDepth < s.compact && output === entries) {
       const start = output.length + indent + open.length + prefix.length + 10;
       const total = output.reduce((sum, text) => sum + text.length, output.length + start);
@@ -310,15 +310,6 @@
     Object.defineProperty(constructor, 'super_', { value: parent, writable: true, configurable: true });
     Object.setPrototypeOf(constructor.prototype, parent.prototype);
   };
-  const deep = (a, b) => {
-    if (Object.is(a, b)) return true;
-    if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-    if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return false;
-    if (a instanceof Date && a.getTime() !== b.getTime()) return false;
-    if (a instanceof Map || a instanceof Set) return a.size === b.size && deep([...a], [...b]);
-    const keys = keysOf(a);
-    return keys.length === keysOf(b).length && keys.every((key) => Object.hasOwn(b, key) && deep(a[key], b[key]));
-  };
   class TextEncoder {
     get encoding() { return 'utf-8'; }
     encode(text = '') { return natives.encode(`${text}`); }
@@ -365,17 +356,11 @@
     return Object.defineProperty(log, 'enabled', { get: enabled, configurable: true, enumerable: true });
   };
   return {
-    inspect, format, promisify, callbackify, deprecate, inherits, isDeepStrictEqual: deep, TextEncoder, TextDecoder, aborted,
+    inspect, format, promisify, callbackify, deprecate, inherits, isDeepStrictEqual: (a, b) => internal.builtin('equal').deepStrict(a, b), TextEncoder, TextDecoder, aborted,
     formatWithOptions: (options, ...args) => format(...args),
     debuglog, debug: debuglog,
     stripVTControlCharacters: (text) => text.replace(/\u001b\[[0-9;]*[A-Za-z]/g, ''),
     toUSVString: (text) => `${text}`.toWellFormed(),
-    types: {
-      isPromise: (value) => value instanceof Promise, isDate: (value) => value instanceof Date, isRegExp: (value) => value instanceof RegExp,
-      isNativeError: (value) => value instanceof Error, isMap: (value) => value instanceof Map, isSet: (value) => value instanceof Set,
-      isAsyncFunction: (value) => typeof value === 'function' && Object.getPrototypeOf(value)?.constructor?.name === 'AsyncFunction',
-      isTypedArray: (value) => ArrayBuffer.isView(value) && !(value instanceof DataView), isUint8Array: (value) => value instanceof Uint8Array,
-      isArrayBuffer: (value) => value instanceof ArrayBuffer, isAnyArrayBuffer: (value) => value instanceof ArrayBuffer,
-    },
+    get types() { return internal.builtin('util/types'); },
   };
 })

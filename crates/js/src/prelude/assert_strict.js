@@ -1,0 +1,4 @@
+(function (natives, internal) {
+  'use strict';
+  return internal.builtin('assert').strict;
+})

@@ -1,0 +1,46 @@
+//! Modules that have no order: each `.expected` of `builtins` is what Node 26 prints for the file of that
+//! name.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+
+use phaseloop_js::Engine;
+
+fn check(file: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/builtins")
+        .join(file);
+    let expected = std::fs::read_to_string(file.with_extension("expected")).unwrap();
+    let output = Rc::new(RefCell::new(String::new()));
+    let (text, path) = (output.clone(), file.clone());
+    let exit = phaseloop_node::run(async move {
+        let console = move |_: bool, part: &str| text.borrow_mut().push_str(part);
+        let engine = Engine::builder().console(console).build().unwrap();
+        let kept = engine.clone();
+        phaseloop_node::process::on_exit(move |_| drop(kept.clone()));
+        engine.run_file(path).unwrap();
+    });
+    let printed = output.take();
+    for (line, expected) in printed.lines().zip(expected.lines()) {
+        assert_eq!(line, expected, "{}", file.display());
+    }
+    assert_eq!(printed.lines().count(), expected.lines().count());
+    assert_eq!(exit.code(), 0);
+    // The record is that of Node, where it is installed.
+    if let Some(node) = std::env::var_os("PHASELOOP_NODE") {
+        let run = Command::new(node).arg(&file).output();
+        assert_eq!(String::from_utf8_lossy(&run.unwrap().stdout), expected);
+    }
+}
+
+#[test]
+fn assertions_have_the_errors_of_node() {
+    check("assert.cjs");
+}
+
+#[test]
+fn modules_find_others_and_types_are_known() {
+    check("modules.cjs");
+}

@@ -1,0 +1,30 @@
+const assert = require('assert');
+const t = (f) => { try { f(); console.log('ok'); } catch (e) { console.log(JSON.stringify([e.name, e.code, e.operator, e.generatedMessage, e.message])); } };
+t(() => assert.strictEqual(1, 2)); t(() => assert.strictEqual('a', 'b')); t(() => assert.strictEqual('a\nb', 'b\nb'));
+t(() => assert.strictEqual({ a: 1 }, { a: 1 })); t(() => assert.strictEqual([1,2,3], [1,2,4]));
+t(() => assert.strictEqual(NaN, 0)); t(() => assert.strictEqual(null, undefined)); t(() => assert.strictEqual(1, '1'));
+t(() => assert.equal(1, 2)); t(() => assert.equal({}, {})); t(() => assert.notEqual(1, 1)); t(() => assert.notStrictEqual(1, 1)); t(() => assert.notStrictEqual('a'.repeat(20), 'a'.repeat(20)));
+{ const o = { a: 1 }; t(() => assert.notStrictEqual(o, o)); }
+t(() => assert.deepStrictEqual({ a: 1, b: [1, 2] }, { a: 1, b: [1, 3] })); t(() => assert.deepStrictEqual([1], [1, 2])); t(() => assert.deepStrictEqual(1, 2));
+t(() => assert.deepEqual({ a: 1 }, { a: 2 })); t(() => assert.deepEqual(1, 2)); t(() => assert.notDeepStrictEqual({ a: 1 }, { a: 1 })); t(() => assert.notDeepEqual([1], [1]));
+t(() => assert.throws(() => {})); t(() => assert.throws(() => {}, TypeError)); t(() => assert.throws(() => {}, 'msg')); t(() => assert.throws(() => {}, TypeError, 'msg'));
+t(() => assert.throws(() => { throw new Error('foo'); }, /bar/)); t(() => assert.throws(() => { throw new Error('foo'); }, TypeError)); t(() => assert.throws(() => { throw new Error('foo'); }, { message: 'bar' }));
+t(() => assert.throws(() => { throw new Error('foo'); }, () => false)); t(() => assert.throws(() => { throw new Error('foo'); }, 'foo')); t(() => assert.throws('x')); t(() => assert.throws(() => { throw new Error('foo'); }, { message: 'foo', code: 1 }));
+t(() => assert.doesNotThrow(() => { throw new Error('foo'); })); t(() => assert.doesNotThrow(() => { throw new Error('foo'); }, 'm')); t(() => assert.fail()); t(() => assert.fail('x')); t(() => assert.ifError(new Error('e'))); t(() => assert.ifError(null)); t(() => assert.ifError('text'));
+t(() => assert.match('abc', /x/)); t(() => assert.match(5, /x/)); t(() => assert.doesNotMatch('abc', /b/)); t(() => assert.match('abc', /x/, 'own'));
+t(() => assert.strictEqual(1, 2, 'own')); t(() => assert.strictEqual(1, 2, new TypeError('mine'))); t(() => assert.strictEqual(1)); t(() => assert()); t(() => assert.ok(0, 'own')); t(() => assert.ok(null, new RangeError('r')));
+const r = (p) => p.then(() => console.log('ok'), (e) => console.log(JSON.stringify([e.name, e.code, e.operator, e.message])));
+(async () => { await r(assert.rejects(Promise.resolve(1))); await r(assert.rejects(async () => { throw new TypeError('x') }, TypeError)); await r(assert.rejects(() => 1)); await r(assert.rejects(async () => {}, TypeError)); await r(assert.doesNotReject(Promise.reject(new Error('q')))); await r(assert.rejects(5)); await r(assert.rejects(Promise.reject(new Error('q')), /z/)); })();
+const e = new assert.AssertionError({ actual: 1, expected: 2, operator: 'strictEqual' }); console.log(e.message, Object.keys(e)); console.log(assert.strict === assert.strict.strict, assert.strict.equal === assert.strictEqual, assert.strict.deepEqual === assert.deepStrictEqual, require('assert/strict') === assert.strict, assert.name, assert.strict.name);
+t(() => assert.strictEqual('hello world foo', 'hello world bar')); t(() => assert.strictEqual(12345678, 12345679)); t(() => assert.strictEqual(0, -0));
+t(() => assert.deepStrictEqual(new Map([[1, { a: 1 }]]), new Map([[1, { a: 2 }]]))); t(() => assert.deepStrictEqual(new Set([1, 2]), new Set([2, 1])));
+t(() => assert.deepStrictEqual([1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 5, 6, 7, 8, 9])); t(() => assert.deepStrictEqual({ b: 1, a: 2 }, { a: 2, b: 1 }));
+t(() => assert.deepStrictEqual(new Date(0), new Date(1))); t(() => assert.deepStrictEqual(/a/g, /a/i)); t(() => assert.deepEqual([1, '2', null], ['1', 2, undefined]));
+t(() => assert.deepStrictEqual([undefined], [null])); t(() => assert.deepStrictEqual([, 1], [undefined, 1])); t(() => assert.deepStrictEqual(Object.create(null), {}));
+t(() => assert.deepStrictEqual(new Error('a'), new Error('a'))); t(() => assert.deepEqual(new Error('a'), new TypeError('a')));
+t(() => assert.deepStrictEqual(Buffer.from('ab'), Buffer.from('ab'))); t(() => assert.deepStrictEqual(new Uint8Array([1]), new Uint8Array([2])));
+t(() => assert.deepStrictEqual(Object(1), Object(2))); t(() => assert.deepEqual(NaN, NaN)); t(() => assert.notDeepStrictEqual({ a: 1 }, { a: '1' }));
+{ const [a, b] = [{}, {}]; a.self = a; b.self = b; t(() => assert.deepStrictEqual(a, b)); }
+t(() => assert.deepStrictEqual({ [Symbol.for('s')]: 1 }, { [Symbol.for('s')]: 2 })); t(() => assert.throws(() => { throw new Error('foo'); }, { message: /fo/, name: 'Error' }));
+t(() => assert.throws(() => { throw 5; }, TypeError)); t(() => assert.throws(() => { throw new TypeError('x'); }, new TypeError('y'))); t(() => assert.throws(() => {}, {}));
+t(() => assert.throws(() => { throw new Error('x'); }, {})); t(() => assert.doesNotThrow(() => {})); t(() => assert.rejects); t(() => assert.strictEqual({}, {}, 'own'));
