@@ -64,6 +64,7 @@ const PUBLIC: &[&str] = &[
     "assert",
     "assert/strict",
     "console",
+    "diagnostics_channel",
     "module",
     "path/posix",
     "process",

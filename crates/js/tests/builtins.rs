@@ -44,3 +44,8 @@ fn assertions_have_the_errors_of_node() {
 fn modules_find_others_and_types_are_known() {
     check("modules.cjs");
 }
+
+#[test]
+fn channels_have_the_stages_of_node() {
+    check("channels.cjs");
+}

@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-const BOUND: [&str; 24] = [
+const BOUND: &[&str] = &[
+    "diagnostics_channel",
     "worker_threads",
     "child_process",
     "readline",
