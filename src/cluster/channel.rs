@@ -27,6 +27,7 @@ use self::noted::note_message;
 use crate::executor::budget;
 use crate::probe::joint::number_message;
 use crate::raw::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::raw::unwind::Steps;
 use crate::site::Site;
 
 pub use error::{SendError, TryRecvError, TrySendError};
@@ -131,9 +132,12 @@ impl<T> Shared<T> {
     #[inline(never)]
     fn wake_senders(&self) {
         let full = std::mem::take(&mut self.state().full);
+        // A waker that panics keeps no other sender from its wake.
+        let mut wakes = Steps::default();
         for (_, waker) in full {
-            waker.wake();
+            wakes.run(|| waker.wake());
         }
+        wakes.end();
     }
 
     /// Registers a waker for when there is room, or the receiver is gone. Returns whether that is

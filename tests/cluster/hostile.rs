@@ -1,13 +1,16 @@
 //! What programs do that a cluster does not expect.
 
-use std::future::pending;
+use std::future::{Future, pending};
 use std::io::Read as _;
 use std::net;
+use std::pin::pin;
+use std::task::Context;
 use std::time::Duration;
 
 use phaseloop::cluster::{self, Builder};
 use phaseloop::net::TcpListener;
 use phaseloop::spawn;
+use waker_fn::waker_fn;
 
 use crate::util::child::in_child;
 use crate::util::panics::panic_of;
@@ -157,4 +160,22 @@ fn a_thousand_loops_run_or_are_refused() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}");
     }
+}
+
+/// The senders are woken together, when half of the capacity is free.
+#[test]
+fn a_waker_that_panics_keeps_no_other_sender_from_its_wake() {
+    let body = async {
+        let (sender, mut receiver) = cluster::channel::<u32>(1);
+        sender.try_send(1).unwrap();
+        let hostile = waker_fn(|| panic!("a waker"));
+        let (mut first, mut second) = (pin!(sender.send(2)), pin!(sender.send(3)));
+        let polled = first.as_mut().poll(&mut Context::from_waker(&hostile));
+        assert!(polled.is_pending());
+        let mut second = tokio_test::task::spawn(second.as_mut());
+        assert!(second.poll().is_pending());
+        assert_eq!(panic_of(|| receiver.try_recv()), "a waker");
+        assert!(second.is_woken());
+    };
+    Builder::new().loops(1).block_on(body).unwrap();
 }
