@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use futures::io::{AsyncRead, AsyncWrite};
 
-use crate::sys::fork::Maker;
+use crate::sys::poller::Maker;
 
 /// A stream whose two directions can be used at once through `&T`.
 ///

@@ -22,14 +22,9 @@ pub(crate) struct SitedCall {
 }
 
 impl SitedCall {
-    /// Takes the closure and its line out of the box, which may be used again.
-    fn take(&mut self) -> (Option<Call>, Option<Site>) {
-        (self.call.take(), self.site)
-    }
-
     /// Calls the closure where no loop is current.
-    pub(crate) fn call(mut self: Box<Self>) {
-        if let (Some(call), _) = self.take() {
+    pub(crate) fn call(self) {
+        if let Some(call) = self.call {
             call.call();
         }
     }
@@ -61,7 +56,7 @@ impl SitedCalls {
     /// Returns the closure and its line, and keeps the box.
     #[inline]
     pub(crate) fn take(&self, mut queued: Box<SitedCall>) -> (Option<Call>, Option<Site>) {
-        let taken = queued.take();
+        let taken = (queued.call.take(), queued.site);
         let mut spare = self.spare.borrow_mut();
         if spare.len() < MOST_SPARE {
             spare.push(queued);

@@ -2,14 +2,13 @@
 //!
 //! After `fork`, the descriptors of the child refer to the kernel objects of its parent. A change
 //! to an epoll instance in the child changes that of the parent. So each shared object stores the
-//! generation of the process that created it, its [`Maker`].
+//! generation of the process that created it, its [`Maker`](super::poller::Maker).
 //!
 //! A drop in a child changes nothing that its parent can see: it closes the child's descriptors,
 //! and no more. What a program calls by name (`close`, `shutdown`) does what it says.
 #![cfg_attr(unix, allow(unsafe_code, reason = "has the C library report forks"))]
 
-use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 /// The number of forks between this process and the one that first called [`count_forks`]; 0 on a
 /// platform without `fork`.
@@ -19,7 +18,7 @@ pub(crate) static GENERATION: AtomicU32 = AtomicU32::new(0);
 #[cfg(unix)]
 pub(crate) fn count_forks() {
     extern "C" fn in_child() {
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+        GENERATION.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -33,45 +32,3 @@ pub(crate) fn count_forks() {
 
 #[cfg(not(unix))]
 pub(crate) fn count_forks() {}
-
-/// The process that created an object, identified by its generation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Maker {
-    generation: u32,
-}
-
-impl Maker {
-    #[inline]
-    pub(crate) fn this_process() -> Self {
-        count_forks();
-        Self {
-            generation: GENERATION.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Returns whether this process is a forked child of the maker, and so shares the object with
-    /// it.
-    #[inline]
-    pub(crate) fn is_parent(self) -> bool {
-        self.generation != GENERATION.load(Ordering::Relaxed)
-    }
-
-    /// # Errors
-    ///
-    /// In a forked child of the maker: its registrations and waits would act on the parent's
-    /// poller.
-    #[inline]
-    pub(crate) fn check(self) -> io::Result<()> {
-        if self.is_parent() {
-            return Err(inherited());
-        }
-        Ok(())
-    }
-}
-
-fn inherited() -> io::Error {
-    io::Error::other(
-        "this process was forked from the one that has made the loop: call `LoopHandle::reinit_after_fork` before it goes \
-         on here",
-    )
-}

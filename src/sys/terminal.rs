@@ -20,7 +20,7 @@ use rustix::termios::{
 };
 
 use super::at_exit;
-use super::fork::Maker;
+use super::poller::Maker;
 use super::signal::mask;
 use super::stdio::is_controlling_side;
 use crate::kinds::Mode;
@@ -236,10 +236,11 @@ pub(crate) fn restore_all() -> io::Result<()> {
 
 fn restore_if(may_restore: impl Fn(&Entry) -> bool) -> io::Result<()> {
     let restored = TABLE.try_locked(|entries| {
-        let entries = entries.iter().flatten();
-        entries
-            .filter(|entry| may_restore(entry))
-            .fold(Ok(()), |result, entry| result.and(entry.restore()))
+        let mut result = Ok(());
+        for entry in entries.iter().flatten().filter(|entry| may_restore(entry)) {
+            result = result.and(entry.restore());
+        }
+        result
     });
     restored.unwrap_or_else(|| Err(io::Error::from_raw_os_error(libc::EBUSY)))
 }

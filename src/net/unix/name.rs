@@ -11,7 +11,7 @@ use socket2::SockAddr;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::sys;
-use crate::sys::fork::Maker;
+use crate::sys::poller::Maker;
 
 /// The name of a Unix socket: a path, or an abstract name on Linux.
 ///

@@ -28,9 +28,10 @@ mod windows_sources;
 
 use std::cell::Cell;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use crate::sys::fork::Maker;
+use crate::sys::fork::{self, GENERATION};
 use crate::sys::platform::poller as backend;
 use backend::Queue;
 use selector::{Kernel as _, Selector};
@@ -286,6 +287,49 @@ impl RawEvent {
     pub(crate) fn merge(&mut self, later: &Self) {
         self.0 = self.0.with(later.0);
     }
+}
+
+/// The process that created an object, identified by its generation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Maker {
+    generation: u32,
+}
+
+impl Maker {
+    #[inline]
+    pub(crate) fn this_process() -> Self {
+        fork::count_forks();
+        Self {
+            generation: GENERATION.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Returns whether this process is a forked child of the maker, and so shares the object with
+    /// it.
+    #[inline]
+    pub(crate) fn is_parent(self) -> bool {
+        self.generation != GENERATION.load(Ordering::Relaxed)
+    }
+
+    /// # Errors
+    ///
+    /// In a forked child of the maker: its registrations and waits would act on the parent's
+    /// poller.
+    #[inline]
+    pub(crate) fn check(self) -> io::Result<()> {
+        if self.generation == GENERATION.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
+            Err(inherited())
+        }
+    }
+}
+
+fn inherited() -> io::Error {
+    io::Error::other(
+        "this process was forked from the one that has made the loop: call `LoopHandle::reinit_after_fork` before it goes \
+         on here",
+    )
 }
 
 /// The event queue of a loop.

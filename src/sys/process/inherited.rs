@@ -15,7 +15,7 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use socket2::{SockRef, Type};
 
 use super::pre_exec::borrowed;
-use crate::sys::fork::Maker;
+use crate::sys::poller::Maker;
 
 /// A duplicate of the inherited socket. Its drop disconnects, but not in a forked child of the
 /// process that has made it.
