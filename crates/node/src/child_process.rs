@@ -51,11 +51,11 @@ pub use super::ipc::{DISCONNECT, Json, MESSAGE};
 #[cfg(unix)]
 use super::net::Socket;
 use super::stream::{self, Readable, Writable};
+use phaseloop::Handle;
 use phaseloop::io::{PipeReader, PipeWriter};
 use phaseloop::process::{self, Command};
 use phaseloop::signal::SignalKind;
 use phaseloop::task::next_tick;
-use phaseloop::{Handle, phase};
 
 /// The pipes of a child: its input, its output and its errors.
 type Pipes = (Option<PipeWriter>, Option<PipeReader>, Option<PipeReader>);
@@ -292,22 +292,10 @@ impl ChildProcess {
             code: error.errno(),
             signal: None,
         };
-        // As in Node, the handles of its output close in the closing phase.
-        let has_handles = this.outputs().next().is_some();
-        this.inner
-            .open
-            .set(this.inner.open.get() + usize::from(has_handles));
         let guard = ChildGuard(this.clone());
         next_tick(move || {
             guard.0.ended(exit, Some(&error));
-            in_callbacks(async move {
-                if has_handles {
-                    guard.0.until_open(1).await;
-                    phase::closing().await;
-                    guard.0.closed_one();
-                }
-                guard.0.until_open(0).await;
-            });
+            in_callbacks(async move { guard.0.until_closed().await });
         });
         this
     }
@@ -322,9 +310,9 @@ impl ChildProcess {
         let inner = Rc::new(Inner {
             emitter: EventEmitter::of_class("ChildProcess"),
             pid: child.as_ref().map(process::Child::id),
-            stdin: stdin.map(Writable::from_writer),
-            stdout: stdout.map(Readable::from_reader),
-            stderr: stderr.map(Readable::from_reader),
+            stdin: stdin.map(Writable::to_handle),
+            stdout: stdout.map(Readable::from_handle),
+            stderr: stderr.map(Readable::from_handle),
             #[cfg(unix)]
             sockets: RefCell::default(),
             child: RefCell::new(child),
@@ -375,7 +363,7 @@ impl ChildProcess {
             let status = exited.await;
             let exit = platform::exit_of(status.ok(), guard.0.inner.killed_by.get());
             guard.0.ended(exit, None);
-            guard.0.until_open(0).await;
+            guard.0.until_closed().await;
         });
         this
     }
@@ -476,10 +464,10 @@ impl ChildProcess {
         self.once(CLOSE, move |_| _ = abort.off(listener));
     }
 
-    /// Waits until so many of the process and its pipes are left open.
-    async fn until_open(&self, left: usize) {
+    /// Waits until the process and its pipes are closed.
+    async fn until_closed(&self) {
         poll_fn(|cx| {
-            if self.inner.open.get() <= left {
+            if self.inner.open.get() == 0 {
                 return Poll::Ready(());
             }
             let before = self.inner.closed.replace(Some(cx.waker().clone()));

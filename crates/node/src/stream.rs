@@ -88,6 +88,7 @@ mod writable;
 use super::events::Event;
 
 pub use self::abort::add_abort_signal;
+pub(crate) use self::adapters::close_of_nothing;
 pub(crate) use self::base::{Base, Callback, destroyed};
 pub use self::base::{Done, StreamId};
 pub use self::bridge::{Reader, Writer};

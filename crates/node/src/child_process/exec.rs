@@ -1,5 +1,7 @@
 //! Child processes whose output is collected.
 
+mod output;
+
 use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -7,6 +9,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
+use self::output::Output;
 use super::{Arguments, CLOSE, ChildProcess, Exit, Inner, failure, platform};
 use crate::abort::AbortSignal;
 use crate::delay::Delay;
@@ -401,6 +404,7 @@ fn run(
         child: Rc::downgrade(&child.inner),
         command: text,
         limit: options.max_buffer,
+        encoding: options.encoding,
         kill_signal: options.kill_signal,
         collected: RefCell::default(),
         was_killed: Cell::new(false),
@@ -419,6 +423,7 @@ struct Run {
     child: Weak<Inner>,
     command: Rc<str>,
     limit: usize,
+    encoding: Encoding,
     kill_signal: SignalKind,
     collected: RefCell<Collected>,
     was_killed: Cell<bool>,
@@ -429,8 +434,8 @@ struct Run {
 /// The output so far, and the error that ended the process.
 #[derive(Default)]
 struct Collected {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    stdout: Output,
+    stderr: Output,
     error: Option<Error>,
 }
 
@@ -469,16 +474,13 @@ impl Run {
         self: &Rc<Self>,
         name: &'static str,
         output: &Readable<Vec<u8>>,
-        place: fn(&mut Collected) -> &mut Vec<u8>,
+        place: fn(&mut Collected) -> &mut Output,
     ) {
         let run = self.clone();
         output.on_data(move |text| {
             let is_too_much = {
                 let mut collected = run.collected.borrow_mut();
-                let so_far = place(&mut collected);
-                let room = run.limit - so_far.len();
-                so_far.extend_from_slice(&text[..text.len().min(room)]);
-                text.len() > room
+                place(&mut collected).add(text, run.limit, run.encoding)
             };
             if is_too_much {
                 let text = format!("{name} maxBuffer length exceeded");
@@ -520,10 +522,9 @@ impl Run {
         let callback = self.callback.take();
         let Some(callback) = callback else { return };
         let collected = self.collected.take();
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let output = ExecOutput {
-            stdout: text(collected.stdout),
-            stderr: text(collected.stderr),
+            stdout: collected.stdout.text,
+            stderr: collected.stderr.text,
         };
         let error = collected.error.map(|error| self.error(error, &output));
         let error = error.or_else(|| self.failure(&output));

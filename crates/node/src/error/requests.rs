@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::system::{Endpoint, Request, code_of, errno_of, head_of_file, text_of_socket};
 use super::{Cause, Error, Inner};
-use phaseloop::OsError;
+use phaseloop::{OsError, os_error};
 
 impl Error {
     pub(super) fn of_system(
@@ -57,6 +57,15 @@ impl Error {
     /// Creates `read ECONNRESET`.
     pub(crate) fn of_call(error: io::Error, syscall: &'static str) -> Self {
         Self::of_socket(error, syscall, false, &Endpoint::None)
+    }
+
+    /// Creates `write EPIPE` for an error of the system that does not name its call, and keeps the
+    /// text of any other.
+    pub(crate) fn of_io(error: io::Error, syscall: &'static str) -> Self {
+        match os_error(&error) {
+            Some(_) if OsError::of(&error).is_none() => Self::of_call(error, syscall),
+            _ => error.into(),
+        }
     }
 
     /// Creates the error of a call that was not made.

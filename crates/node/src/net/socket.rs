@@ -39,11 +39,10 @@ use crate::events::{Emitter, Event, EventEmitter, ListenerId, Listening};
 use crate::site::Site;
 use crate::stream::{
     AsDuplex, Done, Duplex, IntoChunk, IntoLast, Readable, Source, WeakDuplex, Writable,
+    close_of_nothing,
 };
 use crate::timers::Timeout;
 use phaseloop::extension::frame::Frame;
-use phaseloop::time::Timer;
-use phaseloop::{Close, LoopHandle};
 
 /// The socket is connected. JavaScript: `'connect'`.
 pub const CONNECT: Event<()> = Event::new("connect");
@@ -477,14 +476,6 @@ impl Inner {
         self.had_error.set(had_error);
         duplex.emit_close();
     }
-}
-
-/// Returns the close of a handle that does nothing: the close of a socket that has no connection
-/// keeps its place among those of other handles, the latest first.
-// Rule R103.
-fn close_of_nothing() -> Option<Close> {
-    let event_loop = LoopHandle::try_current()?;
-    Some(Timer::new(&event_loop).close())
 }
 
 impl Default for Socket {

@@ -20,6 +20,8 @@ use crate::promise::call;
 use phaseloop::extension::frame::Frame;
 use phaseloop::phase;
 use phaseloop::task::{next_tick, queue_microtask};
+use phaseloop::time::Timer;
+use phaseloop::{Close, LoopHandle};
 
 /// The size of the buffer of one read from a reader.
 const READ_SIZE: usize = 64 * 1024;
@@ -155,6 +157,25 @@ impl Readable<Vec<u8>> {
     /// Bytes that are read in the poll phase are pushed and emitted in that callback.
     // N96.
     pub fn from_reader(reader: impl AsyncRead + 'static) -> Self {
+        Self::of_reader(reader, None)
+    }
+
+    /// Creates a stream of the bytes of a handle of the loop, as Node's streams of handles are: it
+    /// ends without a reader if no byte is left, and is closed in the closing phase.
+    pub(crate) fn from_handle(reader: impl AsyncRead + 'static) -> Self {
+        let handle = Rc::<HandleClose>::default();
+        let readable = Self::of_reader(reader, Some(handle.clone()));
+        readable.state().base.emits_close.set(false);
+        let state = Rc::downgrade(readable.state());
+        handle.is_of(move || {
+            let state = state.upgrade()?;
+            Some(Box::new(move || state.base.emit_close()))
+        });
+        readable
+    }
+
+    fn of_reader(reader: impl AsyncRead + 'static, handle: Option<Rc<HandleClose>>) -> Self {
+        let is_handle = handle.is_some();
         let reader = Given::new(reader);
         let destroyed = reader.clone();
         let (pace, frame) = (Rc::new(Pace::default()), Frame::current());
@@ -166,18 +187,54 @@ impl Readable<Vec<u8>> {
                     let chunk = read(&reader, &pace).await;
                     frame.call(|| match chunk {
                         _ if readable.destroyed() => {}
-                        Ok(chunk) if chunk.is_empty() => readable.push_end(),
+                        Ok(chunk) if chunk.is_empty() => {
+                            readable.push_end();
+                            if is_handle {
+                                readable.read_size(0);
+                            }
+                        }
                         Ok(chunk) => drop(readable.push(chunk)),
-                        Err(error) => readable.destroy(Some(error.into())),
+                        Err(error) => readable.destroy(Some(Error::of_io(error, "read"))),
                     });
                 });
             })
             .destroy(move |error, done| {
                 destroyed.let_go();
+                if let Some(handle) = &handle {
+                    handle.close();
+                }
                 done.pass(error);
             })
             .build()
     }
+}
+
+/// The close of a handle below a stream, which emits that of the stream.
+#[derive(Default)]
+struct HandleClose(Cell<Option<Box<Held>>>);
+
+/// Returns what emits the close of a stream, and holds the stream until then.
+type Held = dyn FnOnce() -> Option<Box<dyn FnOnce()>>;
+
+impl HandleClose {
+    fn is_of(&self, stream: impl FnOnce() -> Option<Box<dyn FnOnce()>> + 'static) {
+        self.0.set(Some(Box::new(stream)));
+    }
+
+    fn close(&self) {
+        let emit = self.0.take().and_then(|stream| stream());
+        if let Some((emit, close)) = emit.zip(close_of_nothing()) {
+            close.then(emit);
+        }
+    }
+}
+
+/// Returns the close of a handle that does nothing: what has no handle of the loop keeps its place
+/// among the closes of those that have one, the latest first.
+// Rule R103.
+pub(crate) fn close_of_nothing() -> Option<Close> {
+    let event_loop = LoopHandle::try_current()?;
+    Some(Timer::new(&event_loop).close())
 }
 
 /// The iterator, reader or writer behind a stream. It is taken out of its cell while it is polled:
@@ -320,6 +377,23 @@ impl Writable<Vec<u8>> {
     /// Creates a sink that writes into a writer: a socket, a file, a pipe. The writer is closed
     /// when the stream ends, and dropped when the stream is destroyed.
     pub fn from_writer(writer: impl AsyncWrite + 'static) -> Self {
+        Self::of_writer(writer, None)
+    }
+
+    /// Creates a sink that writes into a handle of the loop, and is closed in the closing phase.
+    pub(crate) fn to_handle(writer: impl AsyncWrite + 'static) -> Self {
+        let handle = Rc::<HandleClose>::default();
+        let writable = Self::of_writer(writer, Some(handle.clone()));
+        writable.state().base.emits_close.set(false);
+        let state = Rc::downgrade(writable.state());
+        handle.is_of(move || {
+            let state = state.upgrade()?;
+            Some(Box::new(move || state.base.emit_close()))
+        });
+        writable
+    }
+
+    fn of_writer(writer: impl AsyncWrite + 'static, handle: Option<Rc<HandleClose>>) -> Self {
         let writer = Given::new(writer);
         let [writes_all, ended, destroyed] = [(); 3].map(|()| writer.clone());
         Self::bytes(move |chunk: Vec<u8>, done| {
@@ -335,6 +409,9 @@ impl Writable<Vec<u8>> {
         })
         .destroy(move |error, done| {
             destroyed.let_go();
+            if let Some(handle) = &handle {
+                handle.close();
+            }
             done.pass(error);
         })
         .build()
@@ -345,7 +422,7 @@ async fn write_all<W: AsyncWrite>(writer: &Given<W>, mut bytes: &[u8]) -> Result
     while !bytes.is_empty() {
         let size = poll_fn(|cx| {
             let write = |writer: Pin<&mut W>, cx: &mut Context<'_>| {
-                writer.poll_write(cx, bytes).map_err(Error::from)
+                writer.poll_write(cx, bytes).map_err(write_error)
             };
             writer.poll(cx, || Err(destroyed("write")), write)
         })
@@ -361,7 +438,7 @@ async fn write_all<W: AsyncWrite>(writer: &Given<W>, mut bytes: &[u8]) -> Result
 async fn write_gathered<W: AsyncWrite>(writer: &Given<W>, chunks: &[Vec<u8>]) -> Result<(), Error> {
     write_chunks(chunks, |cx, buffers| {
         let write = |writer: Pin<&mut W>, cx: &mut Context<'_>| {
-            writer.poll_write_vectored(cx, buffers).map_err(Error::from)
+            writer.poll_write_vectored(cx, buffers).map_err(write_error)
         };
         writer.poll(cx, || Err(destroyed("write")), write)
     })
@@ -370,11 +447,17 @@ async fn write_gathered<W: AsyncWrite>(writer: &Given<W>, chunks: &[Vec<u8>]) ->
 }
 
 async fn flush<W: AsyncWrite>(writer: &Given<W>) -> Result<(), Error> {
-    poll_fn(|cx| writer.poll(cx, || Ok(()), |writer, cx| writer.poll_flush(cx))).await?;
-    Ok(())
+    let flushed = poll_fn(|cx| writer.poll(cx, || Ok(()), |writer, cx| writer.poll_flush(cx)));
+    flushed.await.map_err(write_error)
 }
 
 async fn close<W: AsyncWrite>(writer: &Given<W>) -> Result<(), Error> {
-    poll_fn(|cx| writer.poll(cx, || Ok(()), |writer, cx| writer.poll_close(cx))).await?;
-    Ok(())
+    let closed = poll_fn(|cx| writer.poll(cx, || Ok(()), |writer, cx| writer.poll_close(cx)));
+    closed
+        .await
+        .map_err(|error| Error::of_io(error, "shutdown"))
+}
+
+fn write_error(error: io::Error) -> Error {
+    Error::of_io(error, "write")
 }

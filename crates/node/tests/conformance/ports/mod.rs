@@ -17,6 +17,8 @@
 //! compares with `../programs/NAME.expected`; `cargo run --example conformance -- port NAME` runs
 //! one on the real clock.
 
+#[cfg(target_os = "linux")]
+mod child_pipes;
 mod combined;
 mod context_again;
 mod context_flow;
@@ -177,6 +179,8 @@ pub(crate) const ALL: &[&[Port]] = &[
     error_fields::PORTS,
     #[cfg(unix)]
     spawning::PORTS,
+    #[cfg(target_os = "linux")]
+    child_pipes::PORTS,
     #[cfg(unix)]
     file_system::PORTS,
     network::PORTS,
