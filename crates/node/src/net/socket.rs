@@ -178,8 +178,6 @@ struct Inner {
     /// The number of lookups of addresses that wait for their tick, also for a connect that was
     /// stopped since then.
     lookups: Rc<Cell<u32>>,
-    /// Whether the close resets the connection.
-    resets: Cell<bool>,
     /// Whether small writes leave at once.
     no_delay: Cell<bool>,
     /// How the system probes the connection.

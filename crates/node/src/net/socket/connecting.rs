@@ -121,7 +121,6 @@ impl Socket {
         self.duplex.undestroy();
         let signal = self.inner.begin();
         self.inner.site.set(Some(site));
-        self.inner.resets.set(false);
         self.set_frame(Frame::current());
         self.duplex.closes_by_hand();
         in_callbacks(async move {

@@ -155,10 +155,11 @@ impl Socket {
         self.once_this(FINISH, |socket, ()| socket.destroy(None));
     }
 
-    /// Ends the writing direction, and resets the connection when all bytes are written: the peer
-    /// gets the error `ECONNRESET`. JavaScript: `socket.resetAndDestroy()`.
+    /// Destroys the socket and resets the connection: the peer gets the error `ECONNRESET`, and
+    /// what is not sent is lost. JavaScript: `socket.resetAndDestroy()`.
     ///
-    /// A socket without a connection is destroyed with the error `ERR_SOCKET_CLOSED`.
+    /// A socket that connects is reset when it is connected. One without a connection is destroyed
+    /// with the error `ERR_SOCKET_CLOSED`.
     ///
     /// # Panics
     ///
@@ -193,10 +194,7 @@ impl Socket {
         let resets = connection.as_ref().map(|known| known.resets_on_close());
         drop(connection);
         match resets {
-            Some(true) => {
-                self.inner.resets.set(true);
-                self.destroy_soon();
-            }
+            Some(true) => self.destroy(None),
             Some(false) => {
                 let error = Error::type_error("This handle type cannot be sent");
                 throw(error.coded("ERR_INVALID_HANDLE_TYPE"));

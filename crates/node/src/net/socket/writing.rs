@@ -94,13 +94,7 @@ impl Device<Vec<u8>> for Inner {
         let shut_down = move || {
             in_callbacks(async move {
                 phase::pending().await;
-                let result = if inner.resets.get() {
-                    // The peer would read an EOF before the reset.
-                    Ok(())
-                } else {
-                    inner.slot.shut_down().await
-                };
-                done.call(match result {
+                done.call(match inner.slot.shut_down().await {
                     Err(error) if error.kind() != io::ErrorKind::NotConnected => {
                         Err(Error::of_call(error, "shutdown"))
                     }

@@ -71,6 +71,7 @@ mod messages;
 mod missing;
 mod mixed;
 mod modules;
+mod net_reset;
 mod network;
 mod newer;
 mod order;
@@ -184,6 +185,7 @@ pub(crate) const ALL: &[&[Port]] = &[
     #[cfg(unix)]
     file_system::PORTS,
     network::PORTS,
+    net_reset::PORTS,
     listen_again::PORTS,
     #[cfg(target_os = "linux")]
     watching::PORTS,
