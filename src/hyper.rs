@@ -14,6 +14,8 @@
 //!
 //! # Examples
 //!
+//! After `cargo add hyper`:
+//!
 //! ```no_run
 //! use std::{cell::Cell, convert::Infallible, rc::Rc};
 //! use hyper::{Response, service::service_fn};

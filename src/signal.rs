@@ -1,5 +1,7 @@
 //! Signals on the loop.
 //!
+//! After `cargo add rustix --features process`:
+//!
 //! ```
 //! use phaseloop::signal::{SignalKind, Signals};
 //! use rustix::process::{Signal, getpid, kill_process};

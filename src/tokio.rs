@@ -145,6 +145,8 @@ impl Builder {
     ///
     /// # Examples
     ///
+    /// After `cargo add tokio --features rt,time`:
+    ///
     /// ```
     /// fn main() -> std::io::Result<()> {
     ///     let mut event_loop = phaseloop::Builder::new().tokio().build()?;
@@ -170,6 +172,8 @@ impl Builder {
 /// this thread. A panic of the future propagates.
 ///
 /// # Examples
+///
+/// After `cargo add tokio --features rt,time`:
 ///
 /// ```
 /// use std::time::Duration;
@@ -201,6 +205,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// The conditions of [`block_on`] apply.
 ///
 /// # Examples
+///
+/// After `cargo add tokio --features rt,time`:
 ///
 /// ```
 /// use std::{cell::Cell, rc::Rc, time::Duration};

@@ -44,6 +44,8 @@ use crate::time;
 ///
 /// # Examples
 ///
+/// After `cargo add hyper`:
+///
 /// ```no_run
 /// use std::{future::poll_fn, pin::Pin};
 /// use hyper::body::Body;

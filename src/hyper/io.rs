@@ -31,6 +31,8 @@ use crate::sys::unfilled::fill_hyper;
 ///
 /// # Examples
 ///
+/// After `cargo add hyper --features client`:
+///
 /// ```no_run
 /// use hyper::{Request, client::conn::http1::handshake};
 /// use phaseloop::{hyper::HyperIo, net::TcpStream, spawn};

@@ -21,6 +21,8 @@ use crate::time::{self, Sleep};
 ///
 /// # Examples
 ///
+/// After `cargo add hyper`:
+///
 /// ```
 /// use hyper::rt::Executor;
 /// use phaseloop::hyper::HyperExecutor;
@@ -56,6 +58,8 @@ where
 /// When hyper starts a sleep and no loop runs on this thread.
 ///
 /// # Examples
+///
+/// After `cargo add hyper`:
 ///
 /// ```no_run
 /// use std::time::Duration;

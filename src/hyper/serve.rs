@@ -74,6 +74,8 @@ use crate::time;
 ///
 /// # Examples
 ///
+/// After `cargo add hyper`:
+///
 /// ```
 /// use std::{cell::Cell, convert::Infallible, rc::Rc};
 /// use hyper::{Response, service::service_fn};
@@ -147,6 +149,8 @@ where
 /// As [`serve`]. A panic of `make` ends its connection, too.
 ///
 /// # Examples
+///
+/// After `cargo add hyper`:
 ///
 /// ```no_run
 /// use std::convert::Infallible;

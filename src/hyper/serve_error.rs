@@ -9,6 +9,8 @@ use std::io;
 ///
 /// # Examples
 ///
+/// After `cargo add hyper`:
+///
 /// ```no_run
 /// use hyper::{Response, service::service_fn};
 /// use phaseloop::hyper::{ServeError, serve};

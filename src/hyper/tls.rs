@@ -20,6 +20,8 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 ///
 /// # Examples
 ///
+/// After `cargo add hyper` and `cargo add rustls --no-default-features --features ring,std,tls12`:
+///
 /// ```no_run
 /// use std::sync::Arc;
 /// use phaseloop::{hyper::{Listener, TlsStream, serve}, net::TcpListener};

@@ -22,6 +22,8 @@ pub type BackendFd<'a> = QueueFd<'a>;
 ///
 /// A plain `poll(2)` loop drives the event loop:
 ///
+/// After `cargo add rustix --features event`:
+///
 /// ```ignore-windows,ignore-apple,ignore-bsd
 /// use std::time::Duration;
 /// use phaseloop::{EventLoop, spawn, time::sleep};

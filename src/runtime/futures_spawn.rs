@@ -19,6 +19,8 @@ use crate::error::Error;
 ///
 /// # Examples
 ///
+/// After `cargo add futures`:
+///
 /// ```
 /// use futures::task::SpawnExt;
 ///
@@ -65,6 +67,8 @@ impl Spawn for LoopHandle {
 /// [`is_shutdown`](SpawnError::is_shutdown) if the loop was dropped.
 ///
 /// # Examples
+///
+/// After `cargo add futures`:
 ///
 /// ```
 /// use std::rc::Rc;

@@ -32,6 +32,8 @@ use crate::task_info::Id;
 ///
 /// # Examples
 ///
+/// After `cargo add futures`:
+///
 /// ```
 /// use std::{rc::Rc, thread};
 ///

@@ -114,7 +114,7 @@ impl Builder {
     /// ```
     /// use std::time::Duration;
     /// use phaseloop::{net::TcpStream, time::timeout};
-    /// use futures::AsyncReadExt;
+    /// use phaseloop::io::AsyncReadExt;
     ///
     /// fn main() -> std::io::Result<()> {
     ///     let silent = std::net::TcpListener::bind("127.0.0.1:0")?;

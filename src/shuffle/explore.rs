@@ -253,6 +253,8 @@ impl Explore {
     ///
     /// # Examples
     ///
+    /// After `cargo add futures`:
+    ///
     /// ```
     /// use phaseloop::shuffle::{Explore, Threads};
     ///

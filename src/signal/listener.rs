@@ -23,6 +23,8 @@ use crate::runtime::loop_handle::LoopHandle;
 ///
 /// # Examples
 ///
+/// After `cargo add rustix --features process`:
+///
 /// ```
 /// use phaseloop::{EventLoop, RunMode, signal::{Signal, SignalKind}};
 /// use rustix::process::{getpid, kill_process};

@@ -33,6 +33,8 @@ use crate::site::Site;
 ///
 /// # Examples
 ///
+/// After `cargo add rustix --features process`:
+///
 /// ```
 /// use phaseloop::signal::{SignalKind, Signals};
 /// use rustix::process::{Signal, getpid, kill_process};

@@ -77,6 +77,8 @@ pub fn pause() {
 ///
 /// # Examples
 ///
+/// After `cargo add futures`:
+///
 /// ```
 /// use std::{thread, time::Duration};
 /// use phaseloop::time::{self, timeout};

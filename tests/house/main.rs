@@ -2,6 +2,7 @@
 //! futures says, and the list of differences to libuv.
 
 mod apis;
+mod commands;
 mod differences;
 mod docs;
 mod errors;

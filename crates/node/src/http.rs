@@ -26,7 +26,7 @@
 //! | `http.createServer(f)` | [`create_server`], [`create_async_server`], [`Server::builder`] |
 //! | `server.on('request', ..)` and the other events | [`REQUEST`], … in [`server`] |
 //! | `req.method`, `req.url`, `req.headers` | [`IncomingMessage::method`], `url`, [`Headers`] |
-//! | `req.on('data', ..)`, `req.pipe(..)` | [`IncomingMessage::on_data`], [`IncomingMessage::pipe`] |
+//! | `req.on('data', ..)`, `req.pipe(..)` | [`IncomingMessage::on_data`], `pipe` |
 //! | `res.statusCode = 404` | [`ServerResponse::set_status`] |
 //! | `res.setHeader(name, value)` | [`OutgoingMessage::set_header`] |
 //! | `res.writeHead(status, headers)` | [`ServerResponse::write_head`] |

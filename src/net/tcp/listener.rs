@@ -50,7 +50,7 @@ use crate::time::sleep;
 /// # Examples
 ///
 /// ```
-/// use futures::{AsyncReadExt, AsyncWriteExt};
+/// use phaseloop::io::{AsyncReadExt, AsyncWriteExt};
 /// use phaseloop::net::{TcpListener, TcpStream};
 ///
 /// #[phaseloop::main]

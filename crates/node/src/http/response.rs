@@ -246,6 +246,8 @@ impl ServerResponse {
     ///
     /// # Examples
     ///
+    /// After `cargo add serde_json`:
+    ///
     /// ```
     /// use phaseloop_node::{Exit, http, run};
     /// use serde_json::json;

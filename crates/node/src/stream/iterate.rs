@@ -59,6 +59,8 @@ impl<T: 'static> Readable<T> {
 ///
 /// # Examples
 ///
+/// After `cargo add futures`:
+///
 /// ```
 /// use futures::StreamExt as _;
 /// use phaseloop_node::{Exit, run, stream::Readable};
@@ -172,6 +174,8 @@ impl<T: 'static> Chunks<T> {
     /// A chunk that was requested and not yet delivered is put back when this is dropped.
     ///
     /// # Examples
+    ///
+    /// After `cargo add futures`:
     ///
     /// ```
     /// use futures::StreamExt as _;

@@ -140,6 +140,8 @@ impl<T: 'static> Pipeline<T> {
 ///
 /// # Examples
 ///
+/// After `cargo add futures`:
+///
 /// ```
 /// use phaseloop_node::{Error, Exit, run, stream::pipeline_from};
 /// use futures::stream::{StreamExt, iter};
