@@ -63,8 +63,9 @@ impl Client {
             }
             // What was lost is sent again.
             let mut answer = [0; 3];
-            let patience = Duration::from_millis(100);
-            while let Ok(received) = timeout(patience, self.socket.recv_from(&mut answer)).await {
+            let longest_wait = Duration::from_millis(100);
+            while let Ok(received) = timeout(longest_wait, self.socket.recv_from(&mut answer)).await
+            {
                 let (_, from) = received?;
                 if answer[0] == number && !answered.contains(&from) {
                     answered.push(from);

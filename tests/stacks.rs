@@ -53,7 +53,7 @@ fn outline(handle: &LoopHandle) -> Vec<String> {
 }
 
 #[test]
-fn the_functions_between_a_task_and_its_sleep_are_told() {
+fn the_functions_between_a_task_and_its_sleep_are_reported() {
     let event_loop = paused();
     event_loop.block_on(async {
         let task = spawn(async { branch().await });
@@ -61,7 +61,7 @@ fn the_functions_between_a_task_and_its_sleep_are_told() {
         let handle = LoopHandle::current();
         let lines = outline(&handle);
         let of_task = &lines[1..];
-        let me = "the_functions_between_a_task_and_its_sleep_are_told";
+        let me = "the_functions_between_a_task_and_its_sleep_are_reported";
         let expected = [
             "0 task 1".to_owned(),
             format!("1 {me}"),

@@ -1,4 +1,4 @@
-//! What the crate `tracing` is told of a loop, with the names and fields that tokio-console reads.
+//! What a loop reports to the crate `tracing`, with the names and fields that tokio-console reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -137,7 +137,7 @@ impl Watcher {
     }
 }
 
-/// Runs `body` on a loop whose tasks are told to a subscriber.
+/// Runs `body` on a loop whose tasks are reported to a subscriber.
 fn traced(body: impl FnOnce(&mut EventLoop, &Watcher)) -> Watcher {
     let watcher = Watcher::default();
     let subscriber = watcher.clone();

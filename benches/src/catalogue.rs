@@ -208,7 +208,7 @@ impl Unit {
 pub enum Buffer {
     /// Longer than the message.
     Roomy,
-    /// As long as the message: a read that fills it does not tell whether more is there.
+    /// As long as the message: a read that fills it does not show whether more is there.
     Exact,
 }
 
@@ -371,7 +371,7 @@ impl Workload {
             || matches!(self.kind, Kind::Grow(Thing::Connection, _))
     }
 
-    /// What `load` is told, after the address, when it is the other end of `n` operations.
+    /// What `load` is given, after the address, when it is the other end of `n` operations.
     #[must_use]
     pub fn load(&self, n: u64) -> Option<String> {
         match self.kind {

@@ -45,7 +45,7 @@ pub(crate) trait Sockets: Runtime {
 
     fn listener(self, bound: net::TcpListener) -> Self::Listener;
     fn accept(self, listener: &Self::Listener) -> impl Future<Output = io::Result<Self::Stream>>;
-    /// Writes back what comes, until the stream's end, through a buffer of that length: the loop that one writes by hand, with the
+    /// Writes back what comes, until the stream's end, through a buffer of that length: the loop that a program has, with the
     /// runtime's own calls. A trait with a read and a write would put a future of ours around each
     /// of theirs.
     fn echo(

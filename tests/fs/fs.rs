@@ -688,7 +688,7 @@ fn libuv_fs_fstat_and_fs_fstat_st_dev_r297() {
             };
             assert_eq!(fields(metadata), fields(&std::fs::metadata(&path).unwrap()));
             assert_eq!(metadata.len(), 10);
-            // Born, written and read between then and now. With musl, std cannot tell the birth.
+            // Born, written and read between then and now. With musl, std cannot report the birth.
             let born = match metadata.created() {
                 Err(error) if cfg!(target_env = "musl") => {
                     assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -1111,7 +1111,7 @@ fn libuv_fs_async_sendfile_and_fs_async_sendfile_nodata_r301() {
         assert!(content.starts_with("begin234...."), "{content}");
         let empty = File::open(&empty).await.unwrap();
         assert_eq!(fs::copy_range(&empty, 0, &target, 100).await.unwrap(), 0);
-        // What the kernel cannot copy is copied by hand.
+        // What the kernel cannot copy is read and written.
         let status = File::open("/proc/self/status").await.unwrap();
         let target = File::create(directory.path("status")).await.unwrap();
         assert!(fs::copy_range(&status, 0, &target, 1 << 20).await.unwrap() > 500);

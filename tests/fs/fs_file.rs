@@ -31,7 +31,7 @@ use waker_fn::waker_fn;
 /// More than a file keeps of what waits to be written.
 const MUCH: usize = 3 << 20;
 
-/// Bytes that tell where they are.
+/// Bytes that show where they are.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at / 7 + at % 251) as u8).collect()
 }
@@ -180,7 +180,7 @@ fn what_the_system_has_in_memory_is_read_without_jobs_and_by_turns() {
             }
             assert!(read == content, "by {size}");
             assert!(turns.get() >= 7, "{} turns", turns.get());
-            // One, to see what kind of file it is; more where the file system does not tell what it
+            // One, to see what kind of file it is; more where the file system does not report what it
             // has in memory.
             assert!(jobs(&pool) - before < 40, "{}", jobs(&pool) - before);
             counting.abort();
@@ -252,7 +252,7 @@ fn a_fill_at_the_end_is_empty_and_a_later_one_reads_again() {
             let mut grown = fs::OpenOptions::new().append(true).open(&path).unwrap();
             grown.write_all(b"two").unwrap();
         }
-        // After the end was told once, a seek is not answered by that end.
+        // After the end was reported once, a seek is not answered by that end.
         let mut file = open(&path).await;
         let mut all = Vec::new();
         AsyncReadExt::read_to_end(&mut file, &mut all)

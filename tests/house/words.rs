@@ -2,6 +2,8 @@
 //! lines that fit beside the code.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::layers::{node_sources, sources};
 
@@ -73,6 +75,59 @@ fn comments_use_the_terms_of_the_field() {
         }
     }
     assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// Folders whose files are read like the sources: what they print and name is documentation, too.
+const FOLDERS: [&str; 5] = [
+    "tests",
+    "examples",
+    "benches/src",
+    "crates/node/tests/node",
+    "crates/node/examples",
+];
+
+#[test]
+fn tests_benches_and_examples_use_the_terms_of_the_field() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut faults = String::new();
+    let mut count = 0;
+    let mut left: Vec<PathBuf> = FOLDERS.iter().map(|folder| root.join(folder)).collect();
+    while let Some(path) = left.pop() {
+        // This folder names the words. `ecosystem` and `target` hold the code of others.
+        let is_left_out = ["house", "ecosystem", "target"]
+            .iter()
+            .any(|name| path.ends_with(name));
+        if is_left_out {
+            continue;
+        }
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).expect("the folder can be listed");
+            left.extend(entries.map(|entry| entry.expect("the folder can be listed").path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            count += 1;
+            let text = fs::read_to_string(&path).expect("the file can be read");
+            let lines = text.lines().enumerate();
+            for (index, line) in lines.filter(|(_, line)| is_speech(line) || has_phrase(line)) {
+                let _ = writeln!(faults, "{}:{}: {}", path.display(), index + 1, line.trim());
+            }
+        }
+    }
+    assert!(count > 200, "{count} files");
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// Turns of phrase for which there is a plain one.
+const PHRASES: [&str; 4] = ["by hand", "ran dry", "runs dry", "in good order"];
+
+/// Whether one of [`DIALECT`] is a word of the line or the end of a name; a test may be a sentence that
+/// ends in `here`.
+fn is_speech(line: &str) -> bool {
+    let is_told = |word: &str| word.ends_with("_told") || word.ends_with("_quietly");
+    words(line).any(|word| DIALECT.contains(&word.as_str()) || is_told(&word))
+}
+
+fn has_phrase(line: &str) -> bool {
+    PHRASES.iter().any(|phrase| line.contains(phrase))
 }
 
 /// The check above looks at text; here is what it must and must not see.

@@ -329,7 +329,7 @@ fn r327_libuv_fork_fs_events_child() {
             assert_eq!(event.name().unwrap(), "child");
         })
         .join();
-        // The parent has heard of it all the same: the child has read nothing of the parent's.
+        // The parent was notified all the same: the child has read nothing of the parent's.
         let event = event_loop.block_on(watcher.recv()).unwrap();
         assert_eq!(event.name().unwrap(), "child");
         std::fs::remove_dir_all(&directory).unwrap();
@@ -490,7 +490,7 @@ fn a_child_that_drops_a_terminal_leaves_its_mode_to_the_parent() {
     });
 }
 
-/// Keeps the kinds of errors that a caller can tell apart.
+/// Keeps the kinds of errors that a caller can distinguish.
 #[test]
 fn the_refusal_is_no_os_error() {
     alone("the_refusal_is_no_os_error", || {

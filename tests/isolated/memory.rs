@@ -38,7 +38,7 @@ fn give_back() {
     }
     assert!(
         live() - before > 4 << 20,
-        "the burst is large enough to tell"
+        "the burst is large enough to measure"
     );
     event_loop.run(RunMode::NoWait).unwrap();
     assert_eq!(count.replace(0), BURST);
@@ -51,7 +51,7 @@ fn give_back() {
     }
     assert!(
         live() - before > 4 << 20,
-        "the burst is large enough to tell"
+        "the burst is large enough to measure"
     );
     event_loop.run(RunMode::NoWait).unwrap();
     assert_eq!(count.replace(0), BURST);

@@ -78,7 +78,7 @@ fn the_watchdog_answers_for_a_loop_that_is_stuck() {
     use std::sync::mpsc::channel;
 
     let body = || {
-        let (send, told) = channel();
+        let (send, reported) = channel();
         let watchdog = Watchdog::new(Duration::from_secs(4 * 3600)).then(move |stall: &Stall| {
             let _ = send.send(stall.clone());
         });
@@ -88,7 +88,7 @@ fn the_watchdog_answers_for_a_loop_that_is_stuck() {
         let event_loop = builder.build().unwrap();
         event_loop.block_on(async {
             raise(SignalKind::USR1);
-            let stall = told.recv().unwrap();
+            let stall = reported.recv().unwrap();
             eprintln!("{stall}");
         });
     };

@@ -61,7 +61,7 @@ fn reported_by_builder() {
 fn unhandled_panic() {
     let builder = Builder::new().unhandled_panic(UnhandledPanic::Report);
     builder.build().unwrap().block_on(async {
-        spawn(async { panic!("nobody awaits it") }).detach();
+        spawn(async { panic!("no task awaits it") }).detach();
         phase::check().await;
     });
 }

@@ -119,7 +119,7 @@ fn everything() {
     });
 }
 
-/// The areas, each with what one of its lines tells and with the end of that line.
+/// The areas, each with what one of its lines reports and with the end of that line.
 const AREAS: &[(&str, &str, &str)] = &[
     ("loop", ": queued entry", " runs in the check phase"),
     ("timers", ": sleep (tests/isolated/variables.rs:", " late"),
@@ -187,7 +187,7 @@ fn unknown_areas_are_named_once() {
     }
 }
 
-/// Blocks the loop until that is told.
+/// Blocks the loop until that is reported.
 fn stuck() {
     phaseloop::block_on(async {
         block_until_let_go();
@@ -200,8 +200,11 @@ fn a_watchdog_comes_from_the_environment() {
     let test = "a_watchdog_comes_from_the_environment";
     if let Some(child) = in_child(&["env", "PHASELOOP_WATCHDOG=10ms"], test, stuck) {
         let text = read_and_let_go(child, "so far");
-        let told = text.find("phaseloop: stall: ").expect(&text);
-        assert!(text[told..].contains("so far: the main future ("), "{text}");
+        let reported = text.find("phaseloop: stall: ").expect(&text);
+        assert!(
+            text[reported..].contains("so far: the main future ("),
+            "{text}"
+        );
         assert!(text.contains("phaseloop: stall: over after "), "{text}");
         assert!(text.contains("What keeps the loop alive"), "{text}");
     }

@@ -2,7 +2,7 @@
 //! abort takes out what no thread has begun, and slow jobs leave room for others.
 //!
 //! Most tests have a pool of their own, whose threads are held by jobs that wait at a gate. A job
-//! that has started tells that the one before it on that thread has ended.
+//! that has started shows that the one before it on that thread has ended.
 //!
 //! Ours differs in R272 (the threads have our name and the default stack size of the OS), in R281
 //! (an abort takes effect in the microtask lane) and in R284 (the process does not wait for jobs

@@ -124,7 +124,7 @@ fn r330_a_wake_outside_the_run_makes_it_readable() {
 }
 
 #[test]
-fn a_turn_waits_at_most_as_long_as_it_is_told() {
+fn a_turn_waits_at_most_as_long_as_it_is_asked() {
     let (mut event_loop, handle, trace) = paused();
     let (timer, start) = (Timer::new(&handle), handle.now());
     timer
@@ -171,7 +171,7 @@ mod backend {
     }
 
     /// A host that waits for nothing but the descriptor, until `is_done`. It would hang if the
-    /// descriptor did not tell of something.
+    /// descriptor did not report something.
     fn drive(event_loop: &mut EventLoop, backend: &Backend, is_done: impl Fn() -> bool) -> usize {
         let mut turns = 0;
         while !is_done() {
@@ -293,7 +293,7 @@ mod backend {
     }
 
     #[test]
-    fn now_a_timeout_an_event_and_idle_are_told_apart() {
+    fn now_a_timeout_an_event_and_idle_are_distinguished() {
         let (mut event_loop, handle, trace) = paused();
         assert_eq!(handle.next_wait(), NextWait::Idle);
         assert_eq!(handle.next_wait().timeout(), None, "a host does not spin");

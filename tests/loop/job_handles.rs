@@ -279,7 +279,7 @@ fn an_output_that_is_not_awaited_is_dropped_in_the_microtask_lane() {
 }
 
 #[test]
-fn a_job_of_a_dropped_loop_is_cancelled_and_its_awaiter_told() {
+fn a_job_of_a_dropped_loop_is_cancelled_and_its_awaiter_notified() {
     for has_ended in [false, true] {
         let (event_loop, _) = with_one_thread();
         let (open, job) = event_loop.enter(held);

@@ -306,7 +306,7 @@ fn libuv_loop_instant_close() {
 }
 
 #[test]
-fn a_handle_to_a_dropped_loop_does_nothing_quietly() {
+fn a_handle_to_a_dropped_loop_does_nothing() {
     let (event_loop, handle, trace) = paused();
     let timer = Timer::new(&handle);
     timer.start(ms(1), ZERO, trace.on("timer")).unwrap();
@@ -348,7 +348,7 @@ fn a_source_of_a_dropped_loop_is_refused() {
     assert_eq!(handle.handles(), []);
 }
 
-/// Futures that were polled by hand, not by a task that goes with the loop.
+/// Futures that were polled by the test, not by a task that goes with the loop.
 #[test]
 fn what_waits_for_a_dropped_loop_may_be_dropped_later() {
     let (event_loop, handle, _) = paused();

@@ -457,7 +457,7 @@ fn after_a_panic_the_other_closes_are_reported_in_the_next_run() {
 }
 
 #[test]
-fn after_a_panic_the_others_who_wait_for_the_same_close_are_told() {
+fn after_a_panic_the_others_that_wait_for_the_same_close_are_notified() {
     let (mut event_loop, handle, trace) = paused();
     let timer = Timer::new(&handle);
     timer.close().then(|| panic!("boom"));

@@ -239,7 +239,7 @@ fn r239_stop_close_drop_and_a_new_start_drop_what_the_running_phase_has_heard() 
             poll.start(READABLE, move |_, events| {
                 assert_eq!(events.unwrap(), READABLE);
                 count.set(count.get() + 1);
-                // The other one was heard of together with this one.
+                // The other one was reported together with this one.
                 act(&others, 1 - index);
             })
             .unwrap();

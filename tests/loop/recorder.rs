@@ -26,11 +26,12 @@ use phaseloop::{
 
 type Periods = Rc<RefCell<Vec<SlowPeriod>>>;
 
-/// A loop on the paused clock with a recorder, and the slow periods that it has told.
+/// A loop on the paused clock with a recorder, and the slow periods that it has reported.
 fn recorded() -> (EventLoop, LoopHandle, Recorder, Periods) {
     let periods = Periods::default();
-    let told = periods.clone();
-    let recorder = Recorder::new().on_slow(move |period| told.borrow_mut().push(period.clone()));
+    let reported = periods.clone();
+    let recorder =
+        Recorder::new().on_slow(move |period| reported.borrow_mut().push(period.clone()));
     let builder = Builder::new().start_paused(true).record(recorder.clone());
     let event_loop = builder.build().unwrap();
     let handle = event_loop.handle();
@@ -245,8 +246,9 @@ fn blame_rule_3_what_earlier_callbacks_of_the_pass_add_is_lateness() {
 #[test]
 fn blame_rule_4_a_blocking_call_is_told_by_the_processor_time() {
     let periods = Periods::default();
-    let told = periods.clone();
-    let recorder = Recorder::new().on_slow(move |period| told.borrow_mut().push(period.clone()));
+    let reported = periods.clone();
+    let recorder =
+        Recorder::new().on_slow(move |period| reported.borrow_mut().push(period.clone()));
     let event_loop = Builder::new().record(recorder).build().unwrap();
     event_loop.block_on(async { thread::sleep(ms(40)) });
     let periods = periods.take();
@@ -496,7 +498,7 @@ fn recorder_that_starts_and_stops_inside_a_callback_records_what_lies_between() 
 }
 
 #[test]
-fn recorders_of_two_loops_keep_apart() {
+fn recorders_of_two_loops_are_separate() {
     let (first, _, of_first, _) = recorded();
     let (second, _, of_second, _) = recorded();
     first.block_on(async { busy(ms(1)) });

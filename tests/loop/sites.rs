@@ -357,7 +357,7 @@ fn panics_point_at_the_caller() {
 fn futures_without_a_loop_name_their_function_and_line() {
     use tokio_test::block_on;
 
-    macro_rules! tells {
+    macro_rules! names {
         ($function:literal, $future:expr) => {{
             let line = line!();
             let text = panic_of(|| _ = block_on($future));
@@ -371,38 +371,38 @@ fn futures_without_a_loop_name_their_function_and_line() {
     let directory = Directory::new("sites-futures");
     let (path, missing) = (directory.path("listener"), directory.path("missing"));
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    tells!("net::TcpListener::bind", TcpListener::bind("127.0.0.1:0"));
-    tells!("net::TcpStream::connect", TcpStream::connect("127.0.0.1:1"));
+    names!("net::TcpListener::bind", TcpListener::bind("127.0.0.1:0"));
+    names!("net::TcpStream::connect", TcpStream::connect("127.0.0.1:1"));
     let (socket, refusing) = (TcpSocket::new_v4().unwrap(), ([127, 0, 0, 1], 1).into());
-    tells!("net::TcpSocket::connect", socket.connect(refusing));
-    tells!("net::UdpSocket::bind", UdpSocket::bind("127.0.0.1:0"));
-    tells!("net::UnixStream::connect", UnixStream::connect(&path));
-    tells!("net::UnixStream::connect", UnixStream::connect(&missing));
-    tells!("signal::ctrl_c", ctrl_c());
-    tells!("time::advance", phaseloop::time::advance(ms(1)));
-    tells!("os::random", phaseloop::os::random(1));
-    tells!("phase::check", phase::check());
-    tells!("phase::pending", phase::pending());
-    tells!("phase::check", phaseloop::task::yield_now_immediate());
+    names!("net::TcpSocket::connect", socket.connect(refusing));
+    names!("net::UdpSocket::bind", UdpSocket::bind("127.0.0.1:0"));
+    names!("net::UnixStream::connect", UnixStream::connect(&path));
+    names!("net::UnixStream::connect", UnixStream::connect(&missing));
+    names!("signal::ctrl_c", ctrl_c());
+    names!("time::advance", phaseloop::time::advance(ms(1)));
+    names!("os::random", phaseloop::os::random(1));
+    names!("phase::check", phase::check());
+    names!("phase::pending", phase::pending());
+    names!("phase::check", phaseloop::task::yield_now_immediate());
 
     // A name has to be looked up first, by a job that the loop waits for.
     let name = "localhost:1";
-    tells!("net::TcpListener::bind", TcpListener::bind(name));
-    tells!("net::TcpStream::connect", TcpStream::connect(name));
-    tells!("net::UdpSocket::bind", UdpSocket::bind(name));
-    tells!("net::lookup_host", phaseloop::net::lookup_host(name));
-    tells!("net::lookup_addr", phaseloop::net::lookup_addr(refusing));
+    names!("net::TcpListener::bind", TcpListener::bind(name));
+    names!("net::TcpStream::connect", TcpStream::connect(name));
+    names!("net::UdpSocket::bind", UdpSocket::bind(name));
+    names!("net::lookup_host", phaseloop::net::lookup_host(name));
+    names!("net::lookup_addr", phaseloop::net::lookup_addr(refusing));
 
-    tells!("fs::read", fs::read("file"));
-    tells!("fs::write", fs::write("file", "text"));
-    tells!("fs::metadata", fs::metadata("file"));
-    tells!("fs::rename", fs::rename("file", "other"));
-    tells!("fs::copy", fs::copy("file", "other"));
-    tells!("fs::read_dir", fs::read_dir("directory"));
-    tells!("fs::symlink", fs::symlink("file", "other"));
-    tells!("fs::open", fs::File::open("file"));
-    tells!("fs::create", fs::File::create("file"));
-    tells!("fs::open", fs::OpenOptions::new().open("file"));
+    names!("fs::read", fs::read("file"));
+    names!("fs::write", fs::write("file", "text"));
+    names!("fs::metadata", fs::metadata("file"));
+    names!("fs::rename", fs::rename("file", "other"));
+    names!("fs::copy", fs::copy("file", "other"));
+    names!("fs::read_dir", fs::read_dir("directory"));
+    names!("fs::symlink", fs::symlink("file", "other"));
+    names!("fs::open", fs::File::open("file"));
+    names!("fs::create", fs::File::create("file"));
+    names!("fs::open", fs::OpenOptions::new().open("file"));
 }
 
 /// The text names each way to get a loop, the one for other threads included.

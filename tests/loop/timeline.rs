@@ -40,7 +40,7 @@ seen.search = found.textContent.includes("worker-777") && stops.length > 0
 const unfiltered = boxes.length;
 only.click();
 seen.filter = boxes.length < unfiltered && boxes.every(box => matches.has(box[4].subject));
-search.value = "nobody"; search.dispatchEvent(new Event("input"));
+search.value = "absent"; search.dispatchEvent(new Event("input"));
 seen.absent = found.textContent === "not found";
 search.value = ""; search.dispatchEvent(new Event("input"));
 seen.width = window.innerWidth === 420;

@@ -327,7 +327,7 @@ fn close_all_ends_every_kind_of_wait() {
         let mut watch = fs::watch(std::env::temp_dir()).unwrap();
         waits += expect_none(&here, &count, async move {
             loop {
-                // The directory is everyone's.
+                // All users may write to the directory.
                 watch.recv().await?;
             }
             #[expect(unreachable_code, reason = "gives the block its type")]

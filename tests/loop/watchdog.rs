@@ -1,4 +1,4 @@
-//! A loop that is stuck is told while it is, and when it is over. The tests block until the
+//! A stuck loop is reported while it is stuck, and when it is over. The tests block until the
 //! watchdog has seen it, so that none of them depends on how long that takes.
 
 use std::sync::mpsc::{Receiver, channel};
@@ -23,7 +23,7 @@ fn watched() -> (EventLoop, Receiver<Stall>) {
     (event_loop, stalls)
 }
 
-/// Blocks until the watchdog tells a stall of what has this text. Others are due to the machine.
+/// Blocks until the watchdog reports a stall of what has this text. Others are due to the machine.
 fn block_until(stalls: &Receiver<Stall>, text: &str) -> Stall {
     loop {
         let stall = stalls.recv().unwrap();
@@ -57,17 +57,17 @@ fn a_task_that_blocks_is_told_with_its_line_and_told_once_more_when_it_is_over()
     let text = stall.to_string();
     assert!(text.starts_with("phaseloop: stall: "), "{text}");
     assert!(text.contains(" so far: task 1 ("), "{text}");
-    // The machine may have made it longer, so that it was told again.
-    let mut told = stall.what;
+    // The machine may have made it longer, so that it was reported again.
+    let mut reported = stall.what;
     let over = stalls.iter().find(|later| {
         if !later.is_over {
-            told.clone_from(&later.what);
+            reported.clone_from(&later.what);
         }
         later.is_over
     });
     let over = over.unwrap();
     assert!(over.took >= stall.took, "{over}");
-    assert_eq!(over.what, told);
+    assert_eq!(over.what, reported);
     assert!(over.report.contains("What keeps the loop alive"), "{over}");
     let text = over.to_string();
     assert!(text.starts_with("phaseloop: stall: over after "), "{text}");
@@ -76,11 +76,11 @@ fn a_task_that_blocks_is_told_with_its_line_and_told_once_more_when_it_is_over()
 #[test]
 fn a_long_stall_is_told_again_each_time_after_twice_as_long() {
     let (event_loop, stalls) = watched();
-    let told = event_loop.block_on(async {
-        let told = || stalls.recv().unwrap();
-        [(); 4].map(|()| told())
+    let reported = event_loop.block_on(async {
+        let reported = || stalls.recv().unwrap();
+        [(); 4].map(|()| reported())
     });
-    for (stall, times) in told.iter().zip([1, 2, 4, 8]) {
+    for (stall, times) in reported.iter().zip([1, 2, 4, 8]) {
         assert!(!stall.is_over);
         assert!(stall.what.starts_with("the main future ("), "{stall}");
         assert!(stall.took >= LIMIT * times, "{times}: {stall}");
@@ -116,7 +116,7 @@ fn callbacks_ticks_and_microtasks_are_named() {
     });
 }
 
-/// The recorder knows who made timers late, and the end of the stall tells it.
+/// The recorder knows who made timers late, and the end of the stall names it.
 #[test]
 fn the_end_of_a_stall_has_the_blame_of_the_recorder() {
     let (send, stalls) = channel();
@@ -215,14 +215,14 @@ fn a_stall_is_printed_on_standard_error() {
     let test = "a_stall_is_printed_on_standard_error";
     if let Some(child) = in_child(&[], test, body) {
         let text = read_and_let_go(child, "so far");
-        let told = text.find("phaseloop: stall: ").expect(&text);
+        let reported = text.find("phaseloop: stall: ").expect(&text);
         let over = text.find("phaseloop: stall: over after ").expect(&text);
-        assert!(told < over, "{text}");
+        assert!(reported < over, "{text}");
         assert!(text[over..].contains("What keeps the loop alive"), "{text}");
     }
 }
 
-/// Each loop that is stuck is told with the name of its thread.
+/// Each stuck loop is reported with the name of its thread.
 #[test]
 fn loops_that_are_stuck_at_the_same_time_are_told_by_their_threads() {
     let stuck = |name: &str| {
@@ -243,7 +243,7 @@ fn loops_that_are_stuck_at_the_same_time_are_told_by_their_threads() {
 }
 
 /// The names of a stack take long to read the first time: the line of the stall does not wait for
-/// them, the loop does not either, and the end is told behind them.
+/// them, the loop does not either, and the end is reported behind them.
 #[cfg(all(feature = "stacks", target_os = "linux", target_env = "gnu"))]
 #[test]
 fn a_stall_is_printed_with_the_function_that_blocks() {
@@ -262,10 +262,10 @@ fn a_stall_is_printed_with_the_function_that_blocks() {
     let test = "a_stall_is_printed_with_the_function_that_blocks";
     if let Some(child) = in_child(&[], test, body) {
         let text = read_and_let_go(child, "blocks_here");
-        let told = text.find("so far: the main future (").expect(&text);
+        let reported = text.find("so far: the main future (").expect(&text);
         let stack = text.find("blocks_here").expect(&text);
         let over = text.find("phaseloop: stall: over after ").expect(&text);
-        assert!(told < stack && stack < over, "{text}");
+        assert!(reported < stack && stack < over, "{text}");
         assert!(text[over..].contains("keeps the loop alive"), "{text}");
     }
 }

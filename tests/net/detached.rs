@@ -78,7 +78,7 @@ fn a_detached_socket_that_is_dropped_is_closed() {
     });
 }
 
-/// The pattern of a stream: the byte at a place tells the place.
+/// The pattern of a stream: the byte at a place names the place.
 fn byte(at: usize) -> u8 {
     (at % 251) as u8
 }

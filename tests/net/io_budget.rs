@@ -78,7 +78,7 @@ impl Counter {
 /// How many messages wait in a stream.
 const MESSAGES: usize = 1000;
 
-/// As many datagrams or messages as a buffer of the largest size holds that everyone may ask for.
+/// As many datagrams or messages as a buffer of the largest size holds that every program may ask for.
 const FEW: usize = 500;
 const BUFFER: usize = 212_992;
 

@@ -482,7 +482,7 @@ mod unix {
             let client = UnixStream::connect(&path).await.unwrap();
             listener.accept().unwrap();
             drop((listener, client));
-            assert!(path.exists(), "nobody removes it");
+            assert!(path.exists(), "nothing removes it");
             std::fs::remove_file(path).unwrap();
         });
     }

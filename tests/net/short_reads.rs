@@ -29,7 +29,7 @@ async fn reads<const N: usize>(mut stream: impl AsyncRead + Unpin) -> [String; N
 }
 
 /// Lets the loop receive the events of all bytes sent until now.
-async fn hear() {
+async fn receive() {
     phaseloop::phase::check().await;
     phaseloop::phase::check().await;
 }
@@ -40,7 +40,7 @@ async fn send_descriptor_and_request(sender: unix::UnixStream) {
     let passed = std::io::stderr();
     sender.send_with(b"x", &[passed.as_fd()]).await.unwrap();
     (&sender).write_all(b"request").await.unwrap();
-    hear().await;
+    receive().await;
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_unix_stream_is_read_on_between_two_senders() {
                 .status();
             assert!(status.unwrap().success());
         }
-        hear().await;
+        receive().await;
         assert_eq!(reads(&ours).await, ["one", "other"]);
     });
 }
@@ -100,7 +100,7 @@ fn a_unix_stream_over_a_socket_of_messages_gets_them_all() {
         for message in [b"one", b"two"] {
             send(&theirs, message, SendFlags::empty()).unwrap();
         }
-        hear().await;
+        receive().await;
         assert_eq!(reads(&ours).await, ["one", "two"]);
     });
 }
@@ -124,7 +124,7 @@ fn a_pipe_in_packet_mode_gives_a_packet_a_read() {
         for packet in [b"one", b"two"] {
             write(&writer, packet).unwrap();
         }
-        hear().await;
+        receive().await;
         assert_eq!(reads(&reader).await, ["one", "two"]);
     });
 }
@@ -139,7 +139,7 @@ fn a_pipe_that_its_writer_puts_into_packet_mode_gives_a_packet_a_read() {
         for packet in [b"one", b"two"] {
             write(&writer, packet).unwrap();
         }
-        hear().await;
+        receive().await;
         assert_eq!(reads(&reader).await, ["one", "two"]);
     });
 }
@@ -150,7 +150,7 @@ fn a_terminal_gives_a_line_a_read() {
         let (mut controller, terminal) = open_pty();
         let terminal = PipeReader::from_fd(terminal).unwrap();
         controller.write_all(b"one\ntwo\n").unwrap();
-        hear().await;
+        receive().await;
         assert_eq!(reads(&terminal).await, ["one\n", "two\n"]);
     });
 }
@@ -164,19 +164,19 @@ fn a_tcp_stream_is_read_on_behind_urgent_data() {
         send(&theirs, b"!", SendFlags::OOB).unwrap();
         theirs.write_all(b"behind").unwrap();
         settle(&ours, Has::DataAndUrgent);
-        hear().await;
+        receive().await;
         assert_eq!(reads(&ours).await, ["before", "behind"]);
     });
 }
 
-/// Here the loop has heard of what comes before them only.
+/// Here the loop was notified of what comes before them only.
 #[test]
 fn a_tcp_stream_is_read_on_behind_urgent_data_that_come_late() {
     run(async {
         let (ours, mut theirs) = half_std_pair();
         theirs.write_all(b"before").unwrap();
         settle(&ours, Has::Data);
-        hear().await;
+        receive().await;
         send(&theirs, b"!", SendFlags::OOB).unwrap();
         theirs.write_all(b"behind").unwrap();
         settle(&ours, Has::Urgent);
@@ -198,7 +198,7 @@ fn a_tcp_stream_is_read_on_behind_urgent_data_that_stay_in_line() {
         send(&theirs, b"!", SendFlags::OOB).unwrap();
         theirs.write_all(b"behind").unwrap();
         settle(&ours, Has::DataAndUrgent);
-        hear().await;
+        receive().await;
         let mut all = [0; 13];
         (&ours).read_exact(&mut all).await.unwrap();
         assert_eq!(&all, b"before!behind");

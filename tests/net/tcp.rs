@@ -347,9 +347,9 @@ fn halves_come_together_again_unless_they_are_strangers() {
         let (read, write) = split(server);
         let (_other_client, other) = pair().await;
         let (other_read, _other_write) = split(other);
-        let strangers = write.reunite(other_read).unwrap_err();
-        assert!(strangers.to_string().contains("not of one stream"));
-        let phaseloop::io::ReuniteError(_other_read, write) = strangers;
+        let others = write.reunite(other_read).unwrap_err();
+        assert!(others.to_string().contains("not of one stream"));
+        let phaseloop::io::ReuniteError(_other_read, write) = others;
         let mut server = write.reunite(read).unwrap();
         // Neither way ended the direction.
         server.write_all(b"x").await.unwrap();
@@ -484,7 +484,7 @@ fn a_source_of_any_socket() {
 
 // In and out of the standard library.
 
-/// Whether calls of the stream block; `None` if the system does not tell.
+/// Whether calls of the stream block; `None` if the system does not report it.
 fn is_blocking(stream: &net::TcpStream) -> Option<bool> {
     #[cfg(unix)]
     {

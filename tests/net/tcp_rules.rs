@@ -694,7 +694,7 @@ fn r172_a_full_backlog_makes_a_connect_wait_and_it_can_be_given_up() {
         let listener = socket.listen(1).unwrap();
         let address = listener.local_addr().unwrap();
         let before = sources();
-        // The queue has room for one more than it was told; the next one hangs.
+        // The queue has room for one more than it was asked for; the next one hangs.
         let first = TcpStream::connect(address).await.unwrap();
         let second = TcpStream::connect(address).await.unwrap();
         let third = timeout(ms(30), TcpStream::connect(address)).await;
@@ -1071,7 +1071,7 @@ fn r187_options_set_before_the_connect_are_those_of_the_connection() {
         socket.set_keepalive(Some(keepalive)).unwrap();
         let stream = socket.connect(address).await.unwrap();
         assert!(stream.nodelay().unwrap() && stream.keepalive().unwrap());
-        // Windows does not tell the times.
+        // Windows does not report the times.
         #[cfg(unix)]
         {
             let options = socket2::SockRef::from(stream.get_ref());
@@ -1126,7 +1126,7 @@ fn r189_a_reset_is_seen_as_one() {
                 assert_eq!(sees.read(&mut [0; 8]).await.unwrap(), 0);
             }
             resets.reset().unwrap().await;
-            // Of one that saw the end before, only a write tells.
+            // Of one that saw the end before, only a write reports it.
             let error = match shut_before {
                 false => kind(sees.read(&mut [0; 8]).await),
                 true => {
@@ -1356,7 +1356,7 @@ fn libuv_tcp_try_write_error() {
     });
 }
 
-/// libuv's `tcp_write_to_half_open_connection`: written to a client that is gone; the read tells.
+/// libuv's `tcp_write_to_half_open_connection`: written to a client that is gone; the read reports it.
 #[test]
 fn libuv_tcp_write_to_half_open_connection() {
     run(async {

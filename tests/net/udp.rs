@@ -111,16 +111,16 @@ fn r228_libuv_udp_connect_and_udp_connect6() {
                 ("hello".to_owned(), address(&client))
             );
             // A connected socket receives from its peer only.
-            let stranger = UdpSocket::bind((address(&server).ip(), 0)).await.unwrap();
-            stranger.send_to(b"spam", address(&client)).await.unwrap();
+            let third = UdpSocket::bind((address(&server).ip(), 0)).await.unwrap();
+            third.send_to(b"spam", address(&client)).await.unwrap();
             server.send_to(b"answer", address(&client)).await.unwrap();
             let mut buffer = [0; 16];
             let length = client.recv(&mut buffer).await.unwrap();
             assert_eq!(&buffer[..length], b"answer");
             // To another peer.
-            client.connect(address(&stranger)).await.unwrap();
+            client.connect(address(&third)).await.unwrap();
             client.send(b"moved").await.unwrap();
-            assert_eq!(receive(&stranger).await.0, "moved");
+            assert_eq!(receive(&third).await.0, "moved");
             // An address is taken although there is a peer.
             client.send_to(b"aside", address(&server)).await.unwrap();
             assert_eq!(receive(&server).await.0, "aside");

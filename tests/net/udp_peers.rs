@@ -114,7 +114,7 @@ fn nc_and_socat_are_answered() {
     });
 }
 
-/// Joins a group at an interface and answers each datagram; for what it is told to, it sends to the
+/// Joins a group at an interface and answers each datagram; for each command, it sends to the
 /// group itself.
 const MEMBER: &str = "
 import socket, struct, sys
@@ -137,7 +137,7 @@ while True:
     if data.startswith(b'to the group at '):
         member.sendto(b'for all', (group, int(data[16:])))
     else:
-        member.sendto(b'heard ' + data, peer)
+        member.sendto(b'received ' + data, peer)
 ";
 
 #[test]
@@ -154,7 +154,7 @@ fn groups_are_shared_with_python() {
         ours.set_multicast_interface_v4(&here).unwrap();
         ours.send_to(b"us", group).await.unwrap();
         let (text, python) = receive(&ours).await;
-        assert_eq!(text, "heard us");
+        assert_eq!(text, "received us");
         // And the other way round.
         ours.join_multicast_v4(&GROUP, &here).unwrap();
         let question = format!("to the group at {}", address(&ours).port());
@@ -191,7 +191,7 @@ fn groups_of_ipv6_are_shared_with_python() {
         ours.set_multicast_interface_v6(index).unwrap();
         ours.send_to(b"us", group.into()).await.unwrap();
         let (text, python) = receive(&ours).await;
-        assert_eq!(text, "heard us");
+        assert_eq!(text, "received us");
         ours.join_multicast_v6(&GROUP, index).unwrap();
         let question = format!("to the group at {}", address(&ours).port());
         ours.send_to(question.as_bytes(), python).await.unwrap();

@@ -237,7 +237,7 @@ fn a_datagram_wakes_its_reader_in_the_poll_phase() {
 }
 
 #[test]
-fn readiness_is_told() {
+fn readiness_is_reported() {
     block_on(async {
         let (a, b) = UnixDatagram::pair().unwrap();
         a.writable().await.unwrap();

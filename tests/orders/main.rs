@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let faults = Mutex::new(Vec::new());
     let note = |fault: Option<String>| faults.lock().unwrap().extend(fault);
 
-    // The first seed tells which tests have a shuffled loop.
+    // The first seed shows which tests have a shuffled loop.
     let first = all_runs(&binaries, seeds.start..seeds.start + 1);
     let shuffled = Mutex::new(BTreeSet::new());
     in_parallel(&first, |run| {

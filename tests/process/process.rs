@@ -413,7 +413,7 @@ fn r255_those_that_ended_together_come_in_the_order_of_start() {
     assert_eq!(
         reaped.get(),
         3,
-        "all were waited for before the first was told"
+        "all were waited for before the first was reported"
     );
 }
 

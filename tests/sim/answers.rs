@@ -60,7 +60,7 @@ fn packets_that_wake_no_task_do_not_delay_a_timer() {
         network.link("localhost", "server", steady(10 * MILLISECOND));
         let socket = UdpSocket::bind("0.0.0.0:0").await.unwrap();
         let start = now();
-        // No socket receives the datagram, and the sender is not told.
+        // No socket receives the datagram, and the sender is not notified.
         let to = "10.0.0.2:7".parse().unwrap();
         socket.send_to(b"x", to).await.unwrap();
         sleep(25 * MILLISECOND).await;

@@ -138,7 +138,7 @@ mod scripts {
         let here = one.local_addr().unwrap();
         one.connect(two.local_addr().unwrap()).await.unwrap();
         log.line(one.peer_addr().unwrap() == two.local_addr().unwrap());
-        three.send_to(b"stranger", here).await.unwrap();
+        three.send_to(b"foreign", here).await.unwrap();
         two.send_to(b"peer", here).await.unwrap();
         let mut buffer = [0; 16];
         let length = one.recv(&mut buffer).await.unwrap();

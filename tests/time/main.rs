@@ -1,4 +1,4 @@
-//! Timers, sleeps, and the clock that tests move by hand.
+//! Timers, sleeps, and the clock that tests move.
 #![cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, unused_imports, reason = "what tests of other systems use")

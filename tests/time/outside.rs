@@ -1,4 +1,4 @@
-//! The paused clock beside peers outside of the loop: it waits for them in real time, with patience,
+//! The paused clock beside peers outside of the loop: it waits for them in real time, up to a limit,
 //! and does not wait for peers inside the loop.
 
 use std::future::Future;
@@ -31,9 +31,9 @@ const TEN_SECONDS: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_millis(300);
 
 /// Runs on a paused clock. The limits of the tests are for the outside; a hang fails them.
-fn run<T>(patience: Duration, future: impl Future<Output = T>) -> T {
+fn run<T>(limit: Duration, future: impl Future<Output = T>) -> T {
     let builder = Builder::new().start_paused(true);
-    let event_loop = builder.outside_timeout(patience).build().unwrap();
+    let event_loop = builder.outside_timeout(limit).build().unwrap();
     event_loop.block_on(future)
 }
 
@@ -168,12 +168,12 @@ fn a_source_and_a_poll_handle_of_a_foreign_descriptor_are_awaited() {
             in_time(source.readable()).await.unwrap();
             (&mut source.get_ref()).read_exact(&mut [0]).unwrap();
         }
-        let (told, is_readable) = oneshot::channel();
-        let mut told = Some(told);
+        let (reported, is_readable) = oneshot::channel();
+        let mut reported = Some(reported);
         let poll = PollHandle::new(&handle, polled).unwrap();
         poll.start(PollEvents::READABLE, move |poll, _| {
             poll.stop();
-            told.take().map(|told| told.send(()));
+            reported.take().map(|reported| reported.send(()));
         })
         .unwrap();
         in_time(is_readable).await.unwrap();
@@ -193,7 +193,7 @@ fn a_peer_that_never_answers_ends_in_a_time_out_when_the_patience_is_used_up() {
         assert!(read.is_err());
         assert_eq!(now() - start, Duration::from_secs(86_400));
         assert!(real.elapsed() >= ms(50), "the loop was patient");
-        // The patience is used up, and the reader below begins no wait: the loop asks the kernel
+        // The limit has passed, and the reader below begins no wait: the loop asks the kernel
         // once a day, and not once more to wait.
         let reader = spawn(async move { stream.read(&mut [0; 8]).await });
         sleep(ms(1)).await;
@@ -217,7 +217,7 @@ fn every_answer_and_every_request_renews_the_patience() {
                 .await
                 .is_err()
         );
-        // Together longer than the patience.
+        // Together longer than the limit.
         for _ in 0..8 {
             stream.write_all(b"question").await.unwrap();
             in_time(stream.read_exact(&mut [0; 8])).await.unwrap();
@@ -241,7 +241,7 @@ fn no_patience_lets_the_clock_jump_at_once() {
     server.join().unwrap();
 }
 
-/// Sleeps on the paused clock. A loop that waits meanwhile makes the test hang: its patience has no
+/// Sleeps on the paused clock. A loop that waits meanwhile makes the test hang: its limit has no
 /// end, and a year is longer than any test takes.
 async fn long_sleep() {
     const YEAR: Duration = Duration::from_secs(365 * 86_400);
@@ -408,10 +408,10 @@ fn signals_and_watches_and_unreferenced_handles_do_not_hold_the_clock() {
 fn without_auto_advance_only_a_call_moves_the_clock() {
     let builder = Builder::new().start_paused(true).auto_advance(false);
     builder.build().unwrap().block_on(async {
-        let (told, by_timer) = oneshot::channel();
-        let mut told = Some(told);
+        let (reported, by_timer) = oneshot::channel();
+        let mut reported = Some(reported);
         let timer = Timer::new(&LoopHandle::current());
-        let on_time = move |_: &Timer| _ = told.take().map(|told| told.send(()));
+        let on_time = move |_: &Timer| _ = reported.take().map(|reported| reported.send(()));
         timer.start(TEN_SECONDS, Duration::ZERO, on_time).unwrap();
         let (sender, from_thread) = oneshot::channel();
         let peer = thread::spawn(move || {

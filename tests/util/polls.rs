@@ -1,4 +1,4 @@
-//! Polls by hand, as part of the running task.
+//! Polls as part of the running task.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

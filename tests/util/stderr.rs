@@ -47,7 +47,7 @@ pub(crate) fn run_with_full_file(programs: &[Program], test: &str) {
     });
 }
 
-/// Runs the programs with a standard error that nobody reads any more.
+/// Runs the programs with a standard error that no process reads any more.
 #[track_caller]
 pub(crate) fn run_without_reader(programs: &[Program], test: &str) {
     run_with(programs, test, || {

@@ -133,7 +133,7 @@ pub(crate) fn settle(stream: &TcpStream, has: Has) {
     }
 }
 
-/// Blocks until the stream can be read from. No call tells the rest, which comes at the same time
+/// Blocks until the stream can be read from. No call reports the rest, which comes at the same time
 /// over the loopback interface, and gets a moment.
 #[cfg(not(unix))]
 pub(crate) fn settle(stream: &TcpStream, has: Has) {

@@ -37,13 +37,13 @@ fn plays_its_part() {
             std::io::stdin().read_to_end(&mut input).unwrap();
             error.write_all(&input).unwrap();
         }
-        // Reads late, and tells how much.
+        // Reads late, and reports how much.
         "count" => {
             std::thread::sleep(Duration::from_millis(number as u64));
             std::io::stdin().read_to_end(&mut input).unwrap();
             write!(error, "{}", input.len()).unwrap();
         }
-        // Copies standard input to standard error on a loop, and tells what they are.
+        // Copies standard input to standard error on a loop, and reports what they are.
         "loop" => phaseloop::block_on(async {
             use phaseloop::io::{AsyncReadExt, AsyncWriteExt, stderr, stdin};
             let (mut from, mut to) = (stdin().unwrap(), stderr().unwrap());

@@ -49,7 +49,7 @@ pub(crate) enum Tool {
     Strace,
 }
 
-/// What a process told about itself.
+/// What a process reported about itself.
 #[derive(Default)]
 pub(crate) struct Output {
     /// By name, for all operations together.

@@ -247,7 +247,7 @@ fn drawn(record: &Record, workload: &Workload) -> Vec<Figure> {
         let mut values = runtimes.filter_map(|name| record.summary(workload.name, name, *figure));
         values.any(|summary| figure.is_visible(summary.median))
     };
-    let telling = [
+    let chosen = [
         "instructions",
         "wall",
         "cpu",
@@ -256,10 +256,10 @@ fn drawn(record: &Record, workload: &Workload) -> Vec<Figure> {
         "switches",
         "syscalls",
     ];
-    let telling = telling
+    let chosen = chosen
         .iter()
         .filter_map(|name| FIGURES.into_iter().find(|figure| figure.name == *name));
-    telling.filter(measured).take(2).collect()
+    chosen.filter(measured).take(2).collect()
 }
 
 /// Who is ahead by the figures that are drawn.

@@ -61,7 +61,7 @@ impl Watchdog {
 
     /// Whether the limit was over before.
     pub(crate) fn stop(self) -> bool {
-        // If the thread has ended, it has nothing to be told.
+        // If the thread has ended, it needs no notice.
         let _ = self.stop.send(());
         self.thread.join().expect("it does not panic")
     }

@@ -15,7 +15,7 @@ use super::http::BODY;
 #[derive(Clone)]
 pub(crate) struct App {
     left: Arc<AtomicU64>,
-    /// Told when the last request has come. It needs no runtime.
+    /// Notified when the last request has come. It needs no runtime.
     pub(crate) done: Arc<Notify>,
 }
 

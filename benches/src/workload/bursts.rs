@@ -20,7 +20,7 @@ pub(crate) const ARMED_WITHIN: Duration = Duration::from_millis(20);
 /// What the timer beside a burst waits.
 pub(crate) const BESIDE: Duration = Duration::from_millis(1);
 
-/// What is told about all bursts.
+/// What is reported of all bursts.
 pub(crate) struct Clocks {
     until_the_last: Duration,
     latencies: Latencies,

@@ -23,7 +23,7 @@ pub(crate) const CALM: Duration = Duration::from_millis(1);
 /// Blocking jobs in flight in a storm of completions.
 pub(crate) const JOBS: u64 = 1000;
 
-/// Tells the others that the victim has seen enough.
+/// Notifies the others that the victim has seen enough.
 type Over = Rc<Cell<bool>>;
 
 /// No competing work: the best the runtime's timers can do.

@@ -34,7 +34,7 @@ pub(crate) const DATAGRAMS_PER_CALL: usize = 64;
 /// again a second later.
 const BACKLOG: i32 = 4096;
 
-/// A listener whose address is told to the driver.
+/// A listener whose address the driver receives.
 pub(crate) fn announced_listener() -> TcpListener {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback is there");
     // SAFETY: it takes no pointer; on a socket that listens it only changes the backlog.

@@ -26,7 +26,7 @@ const AT_ONCE: usize = 4;
 const MAX_PAGES: usize = 20;
 
 /// How long a page may take, in milliseconds.
-const PATIENCE: u32 = 300;
+const LONGEST_WAIT: u32 = 300;
 
 /// What became of a page: its status and its number of bytes, or an error.
 type Outcome = Result<(u16, usize), String>;
@@ -69,7 +69,7 @@ async fn crawl(start: String) -> BTreeMap<String, Outcome> {
             let Some(url) = waiting.pop_front() else {
                 break;
             };
-            let signal = AbortSignal::any([&enough.signal(), &AbortSignal::timeout(PATIENCE)]);
+            let signal = AbortSignal::any([&enough.signal(), &AbortSignal::timeout(LONGEST_WAIT)]);
             running.push(async move { (visit(&url, &signal).await, url) });
         }
         let Some((visited, url)) = running.next().await else {

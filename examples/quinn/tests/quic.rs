@@ -204,7 +204,7 @@ fn a_datagram_is_echoed() {
 fn a_peer_that_does_not_answer_times_out_on_the_paused_clock() {
     let event_loop = Builder::new()
         .start_paused(true)
-        // Nobody outside will answer.
+        // No peer outside will answer.
         .outside_timeout(Duration::ZERO)
         .build()
         .unwrap();

@@ -88,7 +88,7 @@ fn make_on(run: &Rc<Run>, builder: Builder) -> Box<dyn Side> {
     })
 }
 
-/// Makes the poll handles, each in a line of its own: the lines tell their events apart.
+/// Makes the poll handles, each in a line of its own: the lines distinguish their events.
 fn polls(handle: &LoopHandle, ends: &[Rc<File>]) -> Vec<Poll> {
     let polls = [
         PollHandle::new(handle, ends[0].clone()),

@@ -453,8 +453,8 @@ fn a_closed_source_gets_nothing_that_was_held_for_it() {
             drop(ours);
             let (new, peer) = UnixStream::pair().unwrap();
             let read = new.readable();
-            let heard = phaseloop::time::timeout(Duration::from_millis(120), read).await;
-            note(&trace, format!("inherited: {}", heard.is_ok()));
+            let received = phaseloop::time::timeout(Duration::from_millis(120), read).await;
+            note(&trace, format!("inherited: {}", received.is_ok()));
             drop((peer, theirs));
         }
     });

@@ -78,10 +78,10 @@ fn c35_a_report_names_channels_and_their_other_ends() {
         let first = line!();
         let (jobs, mut queue) = mpsc::channel(1);
         let jobs = jobs.named("jobs");
-        let (word, hears) = oneshot::channel::<()>();
+        let (word, receives) = oneshot::channel::<()>();
         named("worker", async move {
             queue.recv().await;
-            let _ = hears.named("word").await;
+            let _ = receives.named("word").await;
         });
         named("sender", async move {
             for _ in 0..3 {
@@ -222,7 +222,7 @@ the main future (#{first})
 
 /// A lock of another loop of the thread is not described with tasks of this one.
 #[test]
-fn c35_two_loops_tell_their_tasks_apart() {
+fn c35_two_loops_distinguish_their_tasks() {
     let (one, two) = (EventLoop::new().unwrap(), EventLoop::new().unwrap());
     let lock = Rc::new(Mutex::new(()));
     let held = lock.clone();

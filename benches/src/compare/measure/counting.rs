@@ -43,7 +43,7 @@ impl Counting {
             pairs.retain(|(workload, runtime)| is_counted_quickly(figure, workload, runtime));
         }
         let tool = tool_for(figure);
-        // A traced system call is slow, and hundreds tell as much as thousands.
+        // A traced system call is slow, and hundreds show as much as thousands.
         let shorter = match (tool, options.quick) {
             (Tool::Strace, true) => 10,
             (Tool::Strace, false) | (_, true) => 4,
@@ -165,8 +165,8 @@ pub(crate) fn is_counted(figure: Figure, workload: &Workload, runtime: &str) -> 
 /// What the pool does is mostly the kernel's work.
 fn is_counted_quickly(figure: Figure, workload: &Workload, runtime: &str) -> bool {
     const RUNTIMES: [&str; 5] = ["phaseloop", "tokio", "smol", "libuv", "raw-epoll"];
-    let telling = figure == SYSCALLS || workload.topic() != Topic::Pool;
-    telling && RUNTIMES.contains(&runtime)
+    let is_comparable = figure == SYSCALLS || workload.topic() != Topic::Pool;
+    is_comparable && RUNTIMES.contains(&runtime)
 }
 
 /// What was counted per operation.

@@ -1,5 +1,5 @@
 //! Bursts: timers that are due at once, jobs that have ended before the loop looks. A timer of a
-//! millisecond beside them tells how late it was.
+//! millisecond beside them shows how late it was.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -13,7 +13,7 @@ use crate::runtime::nonblocking_listener;
 use crate::workload::fairness::{BITE, CALM, JOBS, MEAL, NAP, compute, storm};
 use crate::workload::sockets::announced_listener;
 
-/// Tells the others that the victim has seen enough.
+/// Notifies the others that the victim has seen enough.
 #[derive(Clone, Default)]
 struct Over(Arc<AtomicBool>);
 

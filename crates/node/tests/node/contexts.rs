@@ -379,8 +379,8 @@ fn o09_sockets_have_the_store_of_connect_or_none() {
 #[test]
 fn o09_a_panic_of_a_socket_listener_reaches_its_handler_in_the_sockets_frame() {
     let trace = run_traced(false, |als, trace| {
-        let told = trace.sees(&als, "uncaught");
-        process::on_uncaught_exception(move |_, _| told());
+        let reported = trace.sees(&als, "uncaught");
+        process::on_uncaught_exception(move |_, _| reported());
         let server = net::create_server(|socket| socket.end("x"));
         let (storage, seen) = (als.clone(), trace);
         server.listen_this(("127.0.0.1", 0), move |server| {
@@ -457,8 +457,8 @@ fn o09_a_worker_begins_without_a_store() {
 #[test]
 fn o10_the_handler_of_an_error_has_the_store_of_what_threw() {
     let trace = traced(|als, trace| {
-        let told = trace.sees(&als, "uncaught");
-        process::on_uncaught_exception(move |_, _| told());
+        let reported = trace.sees(&als, "uncaught");
+        process::on_uncaught_exception(move |_, _| reported());
         let storage = als.clone();
         als.run("timer", || {
             set_timeout(1, move || {
@@ -479,8 +479,8 @@ fn o10_the_handler_of_an_error_has_the_store_of_what_threw() {
 #[test]
 fn o10_the_handler_of_a_rejection_has_the_store_of_the_call_that_rejects() {
     let trace = traced(|als, trace| {
-        let told = trace.sees(&als, "unhandled");
-        process::on_unhandled_rejection(move |_| told());
+        let reported = trace.sees(&als, "unhandled");
+        process::on_unhandled_rejection(move |_| reported());
         let deferred = als.run("made", Deferred::<()>::new);
         als.run("rejecter", || deferred.reject(Reason::new("no")));
     });

@@ -124,13 +124,13 @@ fn a_signal_made_of_a_signal_made_of_a_signal_is_dropped_and_aborted() {
             last = AbortSignal::any([&last]);
             kept.push(last.clone());
         }
-        let heard = Rc::new(Cell::new(false));
-        let hears = heard.clone();
-        last.on_abort(move || hears.set(true));
+        let received = Rc::new(Cell::new(false));
+        let receives = received.clone();
+        last.on_abort(move || receives.set(true));
         if is_aborted {
             root.abort();
         }
-        assert_eq!((last.aborted(), heard.get()), (is_aborted, is_aborted));
+        assert_eq!((last.aborted(), received.get()), (is_aborted, is_aborted));
         drop(kept);
         drop(last);
     }

@@ -413,9 +413,9 @@ fn n116_monitors_see_an_error_first_and_do_not_hear_it() {
     let (emitter, log) = (EventEmitter::new(), Log::default());
     emitter.on(ERROR.monitor(), log.listener("monitor"));
     assert!(emitter.try_emit(ERROR, Error::new("..")).is_err());
-    emitter.on(ERROR, log.listener("heard"));
+    emitter.on(ERROR, log.listener("received"));
     assert!(emitter.emit(ERROR, Error::new("..")));
-    assert_eq!(log.take(), "monitor monitor heard");
+    assert_eq!(log.take(), "monitor monitor received");
 }
 
 #[test]

@@ -336,7 +336,7 @@ fn a_message_that_the_program_keeps_is_not_used_again() {
     }
 }
 
-// H6, H7: what is emitted behind the answer is heard by a listener that is added late.
+// H6, H7: what is emitted behind the answer is received by a listener that is added late.
 #[test]
 fn a_kept_request_emits_its_end_and_close_behind_the_answer() {
     let log = Rc::<RefCell<Vec<String>>>::default();

@@ -446,14 +446,14 @@ fn n103_a_connected_datagram_socket_sends_at_once_and_can_be_disconnected() {
     let said = log.clone();
     run_to_end(async move {
         let (a, b) = (dgram::Socket::new(), dgram::Socket::new());
-        let (heard, from, at) = (said.clone(), a.clone(), b.clone());
+        let (noticed, from, at) = (said.clone(), a.clone(), b.clone());
         b.on_message(move |message| {
             let text = String::from_utf8_lossy(&message.bytes);
-            heard.say(format!("got-{text}"));
+            noticed.say(format!("got-{text}"));
             if text == "last" {
                 from.close();
                 at.close();
-                refused(&heard, || from.disconnect());
+                refused(&noticed, || from.disconnect());
             }
         });
         let bound = b.clone();
@@ -493,12 +493,12 @@ fn n103_a_connected_datagram_socket_sends_at_once_and_can_be_disconnected() {
 #[test]
 fn n103_several_buffers_are_one_datagram() {
     let got = Rc::new(RefCell::new(Vec::new()));
-    let heard = got.clone();
+    let noticed = got.clone();
     run_to_end(async move {
         let (a, b) = (dgram::Socket::new(), dgram::Socket::new());
         let from = a.clone();
         b.on_message_this(move |b, message| {
-            heard.borrow_mut().push(message.bytes.clone());
+            noticed.borrow_mut().push(message.bytes.clone());
             from.close();
             b.close();
         });

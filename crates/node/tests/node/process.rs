@@ -43,7 +43,7 @@ fn a_main_future_that_waits_for_nothing_ends_with_13() {
 }
 
 #[test]
-fn exit_codes_are_told() {
+fn exit_codes_are_reported() {
     let (trace, code) = run(|_| async {
         assert_eq!(process::exit_code(), None);
         process::set_exit_code(3);
@@ -142,9 +142,9 @@ fn a_loop_can_run_another_program_after_an_exit() {
     let (mut event_loop, _, trace) = paused();
     let first = node::run_on(&mut event_loop, async { process::exit(1) });
     let _: Option<()> = first.into_output();
-    let tell = trace.clone();
+    let logger = trace.clone();
     let second = node::run_on(&mut event_loop, async move {
-        set_immediate(move || tell.log("immediate"));
+        set_immediate(move || logger.log("immediate"));
     });
     assert_eq!(second.code(), 0);
     assert_eq!(trace.take(), "immediate");
@@ -247,8 +247,8 @@ fn n023_a_rejection_with_no_error_ends_the_program_with_one() {
 
 /// The exit code, and the text on standard error with its origin.
 #[test]
-fn what_nobody_catches_is_told() {
-    let errors = errors_of("what_nobody_catches_is_told", || {
+fn what_no_listener_catches_is_reported() {
+    let errors = errors_of("what_no_listener_catches_is_reported", || {
         let thrown = node::run(async { drop(set_immediate(|| throw("thrown text"))) });
         assert_eq!(thrown.code(), 1);
         let rejected = node::run(async {
@@ -270,8 +270,8 @@ fn what_nobody_catches_is_told() {
 fn n076_a_listener_contains_the_panics_of_a_plain_loop() {
     let (mut event_loop, handle, trace) = paused();
     event_loop.enter(|| {
-        let tell = trace.clone();
-        process::on_uncaught_exception(move |uncaught, _| tell.log(uncaught));
+        let logger = trace.clone();
+        process::on_uncaught_exception(move |uncaught, _| logger.log(uncaught));
     });
     let remote = handle.remote();
     remote.call(|| throw("first")).unwrap();
@@ -301,8 +301,8 @@ fn a_listener_that_panics_ends_the_program_with_7() {
 #[test]
 fn panics_of_main_after_an_await_are_those_of_a_microtask() {
     let (trace, code) = run(|trace| async move {
-        let tell = trace.clone();
-        process::on_uncaught_exception(move |uncaught, _| tell.log(uncaught));
+        let logger = trace.clone();
+        process::on_uncaught_exception(move |uncaught, _| logger.log(uncaught));
         set_timeout(5, move || trace.log("later"));
         time::sleep(ms(1)).await;
         throw("main")
@@ -331,10 +331,10 @@ fn before_exit_may_be_asked_again_and_again() {
 #[test]
 fn warnings_go_to_listeners_by_a_tick() {
     let (trace, _) = run(|trace| async move {
-        let tell = trace.clone();
+        let logger = trace.clone();
         process::on_warning(move |warning| {
             assert_eq!(warning.name(), "Odd");
-            tell.log(warning.text());
+            logger.log(warning.text());
         });
         process::emit_warning("Odd", "text");
         trace.log("first");
@@ -402,8 +402,8 @@ fn an_error_that_main_returns_is_printed_and_the_code_is_1() {
 }
 
 #[test]
-fn an_exit_outside_of_run_is_told() {
-    let errors = errors_of("an_exit_outside_of_run_is_told", || {
+fn an_exit_outside_of_run_is_reported() {
+    let errors = errors_of("an_exit_outside_of_run_is_reported", || {
         let unwound = std::panic::catch_unwind(|| block_on(async { process::exit(7) }));
         assert!(unwound.is_err());
         assert_eq!(node::run(async { process::exit(8) }).code(), 8);
@@ -429,7 +429,7 @@ fn a_program_inside_a_loop_is_refused_once() {
     }
 }
 
-/// What Node would hand to `uncaughtException` is for the listener to tell, not for the panic hook.
+/// What Node would hand to `uncaughtException` is for the listener to report, not for the panic hook.
 #[test]
 fn a_panic_that_a_listener_hears_is_not_reported() {
     let test = "a_panic_that_a_listener_hears_is_not_reported";
@@ -458,7 +458,7 @@ fn a_panic_that_no_listener_hears_is_reported() {
         let exit = node::run(async {
             process::on_uncaught_exception(|_, _| panic!("in the listener"));
             drop(spawn(async { panic!("in a task") }));
-            set_immediate(|| panic!("what the listener hears"));
+            set_immediate(|| panic!("what the listener receives"));
         });
         assert_eq!(exit.code(), 7);
         let exit = node::run(async { panic!("in a program without listeners") });
@@ -477,7 +477,7 @@ fn a_panic_that_no_listener_hears_is_reported() {
         ] {
             assert!(errors.contains(text), "{text}: {errors}");
         }
-        assert!(!errors.contains("what the listener hears"), "{errors}");
+        assert!(!errors.contains("what the listener receives"), "{errors}");
     }
 }
 
@@ -512,8 +512,8 @@ fn n076_a_panic_in_the_drain_of_a_task_woken_by_io_leaves_the_other_events() {
     let (trace, code) = run(|trace| {
         let trace = trace.clone();
         async move {
-            let tell = trace.clone();
-            process::on_uncaught_exception(move |uncaught, _| tell.log(uncaught));
+            let logger = trace.clone();
+            process::on_uncaught_exception(move |uncaught, _| logger.log(uncaught));
             let mut writers = Vec::new();
             for name in ["first", "second"] {
                 let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();

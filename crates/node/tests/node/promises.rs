@@ -299,12 +299,12 @@ fn n023_rejections_are_looked_at_when_both_lanes_are_empty() {
 #[test]
 fn an_unhandled_rejection_without_any_listener_ends_the_program() {
     let (mut event_loop, _, trace) = paused();
-    let tell = trace.clone();
+    let logger = trace.clone();
     let exit = node::run_on(&mut event_loop, async move {
-        let tell_exit = tell.clone();
-        process::on_exit(move |code| tell_exit.log(format_args!("exit-{code}")));
+        let logger_at_exit = logger.clone();
+        process::on_exit(move |code| logger_at_exit.log(format_args!("exit-{code}")));
         failed("unhandled");
-        set_immediate(move || tell.log("never"));
+        set_immediate(move || logger.log("never"));
     });
     assert_eq!(exit.code(), 1);
     assert_eq!(trace.take(), "exit-1");

@@ -10,15 +10,15 @@ use phaseloop_node::{Emitter, events::ERROR, fetch::fetch, process, run, set_imm
 /// Runs a server that two clients ask, and returns the report while they wait for their answers.
 fn report_of_requests() -> String {
     let report = Rc::new(RefCell::new(String::new()));
-    let told = report.clone();
+    let reported = report.clone();
     let exit = run(async move {
         let asked = Cell::new(0);
         let server = http::create_server(move |_, _| {
             asked.set(asked.get() + 1);
             if asked.get() == 2 {
-                let told = told.clone();
+                let reported = reported.clone();
                 set_immediate(move || {
-                    told.replace(LoopHandle::current().report().to_string());
+                    reported.replace(LoopHandle::current().report().to_string());
                     process::exit(0);
                 });
             }

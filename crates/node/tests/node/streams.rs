@@ -252,20 +252,20 @@ fn n141_a_listener_for_readable_stops_the_flow_until_it_goes() {
 
 #[test]
 fn n141_readable_can_be_heard_once_at_a_time() {
-    fn hear(trace: &Trace, readable: &Readable<String>, turn: u32) {
+    fn receive(trace: &Trace, readable: &Readable<String>, turn: u32) {
         let (log, this) = (trace.clone(), readable.clone());
         readable.once(READABLE, move |()| {
             let chunk = this.read().unwrap_or_else(|| "null".to_owned());
             log.log(format_args!("readable{turn} {chunk}"));
             if turn < 3 {
-                hear(&log, &this, turn + 1);
+                receive(&log, &this, turn + 1);
             }
         });
     }
     let trace = traced(|trace| {
         let readable = Readable::<String>::bytes().build();
         events(trace, &readable, "", &["end", "close"]);
-        hear(trace, &readable, 1);
+        receive(trace, &readable, 1);
         readable.push("a".to_owned());
         set_immediate(move || {
             readable.push("b".to_owned());
@@ -1384,7 +1384,7 @@ fn n144_a_closed_stream_drops_the_listeners_of_before_only() {
         stream.destroy(None);
         phaseloop_node::sleep(1).await.unwrap();
         assert_eq!(Rc::strong_count(&held), 1, "the listener is dropped");
-        assert!(!stream.emit(ERROR, Error::new("nobody is left")));
+        assert!(!stream.emit(ERROR, Error::new("no listener is left")));
         assert!(stream.emit(LATE, 1));
         stream.destroy(None);
         assert!(stream.emit(LATE, 2));

@@ -619,8 +619,8 @@ fn listeners_that_are_added_inside_the_close_of_a_child_stay() {
         let child = spawn("true", []);
         let it = child.clone();
         child.on(phaseloop_node::child_process::CLOSE, move |_| {
-            let heard = log.clone();
-            it.on(ERROR, move |error| heard.say(error));
+            let received = log.clone();
+            it.on(ERROR, move |error| received.say(error));
             let it = it.clone();
             set_immediate(move || {
                 it.emit(ERROR, Error::new("later"));

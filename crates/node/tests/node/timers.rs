@@ -212,19 +212,19 @@ fn a_panic_without_a_listener_leaves_the_loop_usable_with_the_rest_of_the_pass()
     let (mut event_loop, _, trace) = paused();
     event_loop.enter(|| {
         let mut calls = 0;
-        let tell = trace.clone();
+        let logger = trace.clone();
         set_interval(1, move |interval| {
             calls += 1;
-            tell.log("interval");
+            logger.log("interval");
             if calls == 2 {
                 interval.close();
             }
             assert!(calls != 1, "the first call");
         });
-        let tell = trace.clone();
-        set_timeout(1, move || tell.log("same-list"));
-        let tell = trace.clone();
-        set_timeout(2, move || tell.log("next-list"));
+        let logger = trace.clone();
+        set_timeout(1, move || logger.log("same-list"));
+        let logger = trace.clone();
+        set_timeout(2, move || logger.log("next-list"));
         busy(ms(5));
     });
     let message = panic_of(|| finish(&mut event_loop));
@@ -353,11 +353,11 @@ fn a_callback_may_set_timers_when_it_is_dropped() {
 fn n042_timers_may_be_set_before_the_loop_runs() {
     let (mut event_loop, _, trace) = paused();
     event_loop.enter(|| {
-        let tell = trace.clone();
-        set_timeout(10, move || tell.log("second"));
+        let logger = trace.clone();
+        set_timeout(10, move || logger.log("second"));
         busy(ms(4));
-        let tell = trace.clone();
-        set_timeout(5, move || tell.log("first"));
+        let logger = trace.clone();
+        set_timeout(5, move || logger.log("first"));
     });
     finish(&mut event_loop);
     assert_eq!(trace.take(), "first second");
@@ -373,16 +373,16 @@ fn timers_need_a_loop() {
 #[test]
 fn without_listeners_again_a_panic_comes_out() {
     let (mut event_loop, _, trace) = paused();
-    let tell = trace.clone();
+    let logger = trace.clone();
     let message = panic_of(|| {
         drop(node::run_on(&mut event_loop, async move {
             let listener = {
-                let tell = tell.clone();
-                process::on_uncaught_exception(move |_, _| tell.log("caught"))
+                let logger = logger.clone();
+                process::on_uncaught_exception(move |_, _| logger.log("caught"))
             };
             set_immediate(|| throw("the first"));
             set_immediate(move || {
-                tell.log("second");
+                logger.log("second");
                 assert!(listener.remove());
                 assert!(!listener.remove());
             });
@@ -396,8 +396,8 @@ fn without_listeners_again_a_panic_comes_out() {
 #[test]
 fn n064_an_unreferenced_immediate_lets_the_loop_end() {
     let (mut event_loop, handle, trace) = paused();
-    let tell = trace.clone();
-    let immediate = handle.set_immediate(move || tell.log("immediate"));
+    let logger = trace.clone();
+    let immediate = handle.set_immediate(move || logger.log("immediate"));
     assert!(immediate.has_ref());
     immediate.unref();
     immediate.unref();

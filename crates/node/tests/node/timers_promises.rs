@@ -213,7 +213,7 @@ fn n124_a_signal_that_nobody_holds_times_out_if_somebody_listens() {
     let (mut event_loop, handle, trace) = paused();
     let log = trace.clone();
     let exit = run_on(&mut event_loop, async move {
-        AbortSignal::timeout(10).on_abort(log.call("heard"));
+        AbortSignal::timeout(10).on_abort(log.call("received"));
         let signal = AbortSignal::timeout(10);
         let listener = signal.on_abort(log.call("taken off"));
         signal.off(listener);
@@ -224,7 +224,7 @@ fn n124_a_signal_that_nobody_holds_times_out_if_somebody_listens() {
         log.log(either.aborted());
     });
     assert_eq!(exit.code(), 0);
-    assert_eq!(trace.take(), "heard true");
+    assert_eq!(trace.take(), "received true");
     drop(handle);
 }
 

@@ -432,8 +432,8 @@ fn a_server_that_asks_for_certificates_refuses_clients_without() {
         let anonymous = asks_for("localhost", address, &trusting()).await;
         assert_ne!(anonymous, "hello");
         // A certificate of an authority that the server does not know.
-        let stranger = trusting().with_certificate(CERTIFICATE, KEY).unwrap();
-        assert_ne!(asks_for("localhost", address, &stranger).await, "hello");
+        let uncertified = trusting().with_certificate(CERTIFICATE, KEY).unwrap();
+        assert_ne!(asks_for("localhost", address, &uncertified).await, "hello");
         server.close();
     });
 }

@@ -51,13 +51,13 @@ fn exec_runs_a_line_in_cmd() {
 #[test]
 fn a_child_that_is_killed_has_ended_by_the_signal() {
     let log = Log::default();
-    let told = log.clone();
+    let reported = log.clone();
     run_to_end(async move {
         let child = spawn_command(&mut part("sleep"));
         assert!(child.kill(SignalKind::TERM) && child.killed());
         let this = child.clone();
         child.on(EXIT, move |exit| {
-            told.push(format!("{:?} {:?}", exit.code, exit.signal));
+            reported.push(format!("{:?} {:?}", exit.code, exit.signal));
             assert!(!this.kill(SignalKind::TERM), "it has ended");
         });
     });
@@ -68,7 +68,7 @@ fn a_child_that_is_killed_has_ended_by_the_signal() {
 fn a_path_of_a_socket_is_a_named_pipe() {
     let path = format!(r"\\.\pipe\phaseloop-node-{}", std::process::id());
     let log = Log::default();
-    let (served, told) = (log.clone(), log.clone());
+    let (served, reported) = (log.clone(), log.clone());
     run_to_end(async move {
         let server = create_server(move |socket| {
             let (echo, served) = (socket.clone(), served.clone());
@@ -79,7 +79,7 @@ fn a_path_of_a_socket_is_a_named_pipe() {
         });
         server.listen(std::path::PathBuf::from(&path));
         let client = connect(std::path::PathBuf::from(&path));
-        let (this, text) = (client.clone(), told.clone());
+        let (this, text) = (client.clone(), reported.clone());
         client.on(CONNECT, move |()| {
             let _ = this.write(b"hello".to_vec());
         });
@@ -88,10 +88,10 @@ fn a_path_of_a_socket_is_a_named_pipe() {
             text.push(String::from_utf8_lossy(bytes).into_owned());
             this.end(());
         });
-        let ended = told.clone();
+        let ended = reported.clone();
         client.on(END, move |()| ended.push("client ended"));
         client.on(CLOSE, move |_| {
-            told.push("client closed");
+            reported.push("client closed");
             server.close();
         });
     });

@@ -239,7 +239,7 @@ fn n154_a_bomb_stops_at_its_limit() {
         let unpacked = zlib::promises::gunzip_with(bomb.clone(), &limited(1 << 20));
         let error = Error::from(unpacked.await.unwrap_err());
         assert_eq!(error.code(), Some("ERR_BUFFER_TOO_LARGE"));
-        // Nobody reads this one: it stops at its mark.
+        // Nothing reads this one: it stops at its mark.
         let stream = zlib::create_gunzip();
         stream.writable().end(bomb);
         phaseloop_node::sleep(200).await.unwrap();

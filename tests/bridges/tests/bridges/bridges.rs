@@ -246,7 +246,7 @@ fn tokios_traits_on_files() {
     });
 }
 
-/// A pipe's writer is closed by its shutdown: nothing else tells the reader of the end.
+/// A pipe's writer is closed by its shutdown: nothing else reports the end to the reader.
 #[cfg(unix)]
 #[test]
 fn tokios_traits_on_pipes() {

@@ -350,7 +350,7 @@ fn a_served_connection_can_be_upgraded() {
     });
 }
 
-/// A server that is told to end while one request is under way, one is half there, one connection
+/// A server that is asked to end while one request is under way, one is half there, one connection
 /// is idle, and one is new.
 #[test]
 fn a_graceful_end_answers_what_is_under_way_and_closes_the_rest() {

@@ -86,7 +86,7 @@ impl Ours {
     }
 
     /// What the listeners have logged of one SIGTERM.
-    fn hear(&mut self) -> String {
+    fn receive(&mut self) -> String {
         raise(TERM);
         turn(&mut self.event_loop);
         self.trace.take()
@@ -149,10 +149,10 @@ fn signal_hook_that_came_later_still_listens() {
         let mut ours = Ours::new();
         let listener = ours.listen();
         let theirs = hook();
-        assert_eq!((ours.hear(), calls(&theirs)), ("ours".to_owned(), 1));
+        assert_eq!((ours.receive(), calls(&theirs)), ("ours".to_owned(), 1));
         drop(listener);
-        assert_eq!((ours.hear(), calls(&theirs)), (String::new(), 1));
-        assert_eq!((ours.hear(), calls(&theirs)), (String::new(), 1));
+        assert_eq!((ours.receive(), calls(&theirs)), (String::new(), 1));
+        assert_eq!((ours.receive(), calls(&theirs)), (String::new(), 1));
     });
 }
 
@@ -163,9 +163,9 @@ fn signal_hook_that_came_first_still_listens() {
         let mut ours = Ours::new();
         for _ in 0..3 {
             let listener = ours.listen();
-            assert_eq!((ours.hear(), calls(&theirs)), ("ours".to_owned(), 1));
+            assert_eq!((ours.receive(), calls(&theirs)), ("ours".to_owned(), 1));
             drop(listener);
-            assert_eq!((ours.hear(), calls(&theirs)), (String::new(), 1));
+            assert_eq!((ours.receive(), calls(&theirs)), (String::new(), 1));
         }
     });
 }
@@ -178,7 +178,7 @@ fn signal_hook_that_comes_after_our_last_listener_listens() {
             let mut ours = Ours::new();
             drop(ours.listen());
             let theirs = hook();
-            assert_eq!((ours.hear(), calls(&theirs)), (String::new(), 1));
+            assert_eq!((ours.receive(), calls(&theirs)), (String::new(), 1));
         },
     );
 }
@@ -195,13 +195,16 @@ fn a_listener_of_ours_that_comes_back_hears_once_and_so_does_signal_hook() {
             drop(listener);
             for _ in 0..10 {
                 let listener = ours.listen();
-                assert_eq!((ours.hear(), calls(&theirs)), ("ours".to_owned(), 1));
+                assert_eq!((ours.receive(), calls(&theirs)), ("ours".to_owned(), 1));
                 let second = ours.listen();
-                assert_eq!((ours.hear(), calls(&theirs)), ("ours ours".to_owned(), 1));
+                assert_eq!(
+                    (ours.receive(), calls(&theirs)),
+                    ("ours ours".to_owned(), 1)
+                );
                 drop(listener);
-                assert_eq!((ours.hear(), calls(&theirs)), ("ours".to_owned(), 1));
+                assert_eq!((ours.receive(), calls(&theirs)), ("ours".to_owned(), 1));
                 drop(second);
-                assert_eq!((ours.hear(), calls(&theirs)), (String::new(), 1));
+                assert_eq!((ours.receive(), calls(&theirs)), (String::new(), 1));
             }
         },
     );
@@ -261,12 +264,12 @@ fn a_foreign_handler_that_came_later_stays() {
         let listener = ours.listen();
         install_foreign();
         drop(listener);
-        assert_eq!((ours.hear(), foreign()), (String::new(), 1));
+        assert_eq!((ours.receive(), foreign()), (String::new(), 1));
         // It calls no other handler, so ours has to be installed above it.
         let listener = ours.listen();
-        assert_eq!((ours.hear(), foreign()), ("ours".to_owned(), 1));
+        assert_eq!((ours.receive(), foreign()), ("ours".to_owned(), 1));
         drop(listener);
-        assert_eq!((ours.hear(), foreign()), (String::new(), 1));
+        assert_eq!((ours.receive(), foreign()), (String::new(), 1));
     });
 }
 
@@ -278,9 +281,9 @@ fn a_foreign_handler_that_came_first_is_called_and_put_back() {
             install_foreign();
             let mut ours = Ours::new();
             let listener = ours.listen();
-            assert_eq!((ours.hear(), foreign()), ("ours".to_owned(), 1));
+            assert_eq!((ours.receive(), foreign()), ("ours".to_owned(), 1));
             drop(listener);
-            assert_eq!((ours.hear(), foreign()), (String::new(), 1));
+            assert_eq!((ours.receive(), foreign()), (String::new(), 1));
         },
     );
 }
@@ -294,9 +297,9 @@ fn a_listener_that_starts_under_a_foreign_handler_hears() {
             let _first = ours.listen();
             install_foreign();
             let second = ours.listen();
-            assert_eq!((ours.hear(), foreign()), ("ours ours".to_owned(), 1));
+            assert_eq!((ours.receive(), foreign()), ("ours ours".to_owned(), 1));
             drop(second);
-            assert_eq!((ours.hear(), foreign()), ("ours".to_owned(), 1));
+            assert_eq!((ours.receive(), foreign()), ("ours".to_owned(), 1));
         },
     );
 }
@@ -313,12 +316,12 @@ fn many_changes_of_the_handler_above_ours_are_survived() {
                 // Takes the handler of `signal-hook`, and ours, out of the chain.
                 install_foreign();
                 drop(listener);
-                assert_eq!(ours.hear(), "");
+                assert_eq!(ours.receive(), "");
                 assert_eq!((foreign(), calls(&theirs)), (1, 0));
                 set_action(libc::SIG_IGN);
             }
             let _listener = ours.listen();
-            assert_eq!(ours.hear(), "ours");
+            assert_eq!(ours.receive(), "ours");
         },
     );
 }
@@ -334,7 +337,7 @@ fn the_default_action_comes_back_when_another_owner_puts_our_handler_back() {
             let listener = ours.listen();
             let before = install_foreign();
             drop(listener);
-            assert_eq!((ours.hear(), foreign()), (String::new(), 1));
+            assert_eq!((ours.receive(), foreign()), (String::new(), 1));
             set(&before);
         },
     );
@@ -350,7 +353,7 @@ fn a_listener_hears_again_when_another_owner_puts_our_handler_back() {
             let before = install_foreign();
             let second = ours.listen();
             set(&before);
-            assert_eq!(ours.hear(), "ours ours");
+            assert_eq!(ours.receive(), "ours ours");
             drop((first, second));
         },
     );
@@ -367,7 +370,7 @@ fn what_was_ignored_stays_ignored_when_another_owner_puts_our_handler_back() {
             let before = install_foreign();
             drop(listener);
             set(&before);
-            assert_eq!(ours.hear(), "");
+            assert_eq!(ours.receive(), "");
         },
     );
 }

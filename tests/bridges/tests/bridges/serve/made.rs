@@ -333,7 +333,7 @@ fn errors_pass_and_an_answer_at_the_last_moment_wins() {
         let late = late.clone().call(Request::new(())).await.unwrap();
         assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
         assert!(late.body().is_empty());
-        // A limit that never strikes, and one that strikes at once.
+        // A limit that never ends a request, and one that does at once.
         let endless = TimeoutLayer::new(Duration::MAX);
         let slow = Slow {
             answers_after: Some(limit),
