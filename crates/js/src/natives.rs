@@ -21,6 +21,8 @@ mod timers;
 #[cfg(feature = "fetch")]
 mod web;
 mod workers;
+#[cfg(feature = "zlib")]
+mod zlib;
 
 use std::rc::Rc;
 
@@ -70,6 +72,7 @@ const PUBLIC: &[&str] = &[
     "process",
     "tty",
     "util/types",
+    "zlib",
     "url",
     "worker_threads",
     "child_process",
@@ -124,6 +127,10 @@ pub(crate) fn install<'js>(scope: &Scope<'js>) -> Res<'js, ()> {
     for (name, native) in web::TABLE {
         natives.set(name, &scope.native(name, *native)?)?;
     }
+    #[cfg(feature = "zlib")]
+    for (name, native) in zlib::TABLE {
+        natives.set(name, &scope.native(name, *native)?)?;
+    }
     natives.set("builtin", &scope.native("builtin", builtin)?)?;
     natives.set("allowed", &scope.native("allowed", allowed)?)?;
     natives.set("moduleNames", &scope.native("moduleNames", module_names)?)?;
@@ -173,7 +180,12 @@ fn allowed<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
 
 /// Returns whether the program may ask for a module.
 fn is_allowed(scope: &Scope<'_>, name: &str) -> bool {
-    if name == "url" && !cfg!(feature = "fetch") {
+    let is_off = match name {
+        "url" => !cfg!(feature = "fetch"),
+        "zlib" => !cfg!(feature = "zlib"),
+        _ => false,
+    };
+    if is_off {
         return false;
     }
     let is_allowed = match scope.inner.data.settings.modules {

@@ -49,3 +49,9 @@ fn modules_find_others_and_types_are_known() {
 fn channels_have_the_stages_of_node() {
     check("channels.cjs");
 }
+
+#[cfg(feature = "zlib")]
+#[test]
+fn zlib_refuses_what_node_refuses() {
+    check("zlib.cjs");
+}
