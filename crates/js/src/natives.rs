@@ -66,6 +66,7 @@ const PUBLIC: &[&str] = &[
     "assert",
     "assert/strict",
     "console",
+    "crypto",
     "diagnostics_channel",
     "module",
     "path/posix",
@@ -183,6 +184,7 @@ fn is_allowed(scope: &Scope<'_>, name: &str) -> bool {
     let is_off = match name {
         "url" => !cfg!(feature = "fetch"),
         "zlib" => !cfg!(feature = "zlib"),
+        "crypto" => !cfg!(unix),
         _ => false,
     };
     if is_off {

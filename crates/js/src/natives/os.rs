@@ -54,6 +54,13 @@ mod unix {
         ("hostname", hostname),
         ("homedir", homedir),
         ("systemName", system_name),
+        ("osUptime", uptime),
+        ("loadAverage", load_average),
+        ("systemMemory", system_memory),
+        ("userInfo", user_info),
+        ("networkInterfaces", network_interfaces),
+        ("usage", usage),
+        ("random", random),
         ("cpus", cpus),
         ("priority", priority),
         ("setPriority", set_priority),
@@ -90,8 +97,98 @@ mod unix {
         scope.string(&known(scope, os::home_dir())?.to_string_lossy())
     }
 
+    /// Returns the name, release, version and architecture.
     fn system_name<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
-        scope.string(&os::system_name().system)
+        let name = os::system_name();
+        let parts = [name.system, name.release, name.version, name.machine];
+        let parts: Res<'js, Vec<_>> = parts.iter().map(|part| scope.string(part)).collect();
+        scope.array(&parts?)
+    }
+
+    fn uptime<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let uptime = known(scope, os::uptime())?;
+        // Node has hundredths.
+        Ok(scope.number((uptime.as_secs_f64() * 100.0).floor() / 100.0))
+    }
+
+    fn load_average<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        scope.array(&known(scope, os::load_average())?.map(|load| scope.number(load)))
+    }
+
+    /// Returns all memory, what is free, what a program may have, and the limit of the process.
+    fn system_memory<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let [total, free] = [
+            known(scope, os::total_memory())?,
+            known(scope, os::free_memory())?,
+        ];
+        let limit = os::constrained_memory().unwrap_or(0);
+        let bytes = [total, free, known(scope, os::available_memory())?, limit];
+        scope.array(&bytes.map(|bytes| scope.number(bytes as f64)))
+    }
+
+    /// Returns the numbers of the user and the group, the name, the folder and the shell.
+    fn user_info<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let user = known(scope, os::user())?;
+        scope.array(&[
+            scope.number(f64::from(user.id)),
+            scope.number(f64::from(user.group)),
+            scope.string(&user.name.to_string_lossy())?,
+            scope.string(&user.home.to_string_lossy())?,
+            scope.string(&user.shell.to_string_lossy())?,
+        ])
+    }
+
+    /// Returns a list for each address: the name, the address, the mask, the hardware's address,
+    /// whether it is internal, and the scope of IPv6.
+    fn network_interfaces<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let list = known(scope, os::network_interfaces())?
+            .into_iter()
+            .map(|it| {
+                let mac = it.hardware_address.map(|byte| format!("{byte:02x}"));
+                let scope_id = match it.address.is_ipv6() {
+                    true => scope.number(f64::from(it.scope_id)),
+                    false => scope.undefined(),
+                };
+                let bits = match it.netmask {
+                    std::net::IpAddr::V4(mask) => u32::from(mask).count_ones(),
+                    std::net::IpAddr::V6(mask) => u128::from(mask).count_ones(),
+                };
+                scope.array(&[
+                    scope.string(&it.name)?,
+                    scope.string(&it.address.to_string())?,
+                    scope.string(&it.netmask.to_string())?,
+                    scope.string(&mac.join(":"))?,
+                    scope.boolean(it.is_internal),
+                    scope.number(f64::from(bits)),
+                    scope_id,
+                ])
+            });
+        let list: Res<'js, Vec<_>> = list.collect();
+        scope.array(&list?)
+    }
+
+    /// Returns what the process has used, in the order of `process.resourceUsage()`.
+    fn usage<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {
+        let usage = known(scope, os::resource_usage())?;
+        let numbers = [
+            usage.user_time.as_micros() as u64,
+            usage.system_time.as_micros() as u64,
+            usage.max_resident / 1024,
+            usage.minor_faults,
+            usage.major_faults,
+            usage.block_reads,
+            usage.block_writes,
+            usage.voluntary_switches,
+            usage.involuntary_switches,
+        ];
+        scope.array(&numbers.map(|number| scope.number(number as f64)))
+    }
+
+    /// Returns random bytes.
+    fn random<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
+        let mut bytes = vec![0; number(scope, args, 0) as usize];
+        known(scope, os::fill_random(&mut bytes))?;
+        scope.bytes(&bytes)
     }
 
     fn cpus<'js>(scope: &Scope<'js>, _: &[Val<'js>]) -> Res<'js> {

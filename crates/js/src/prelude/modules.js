@@ -130,11 +130,11 @@
   };
   internal.hide(globalThis, 'console', console);
   internal.hide(globalThis, 'global', globalThis);
-  for (const [name, module] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer'],
+  for (const [name, module, key = name] of [['TextEncoder', 'util'], ['TextDecoder', 'util'], ['Buffer', 'buffer'], ['atob', 'buffer'], ['btoa', 'buffer'],
     ['MessageChannel', 'ports'], ['MessagePort', 'ports'], ['structuredClone', 'ports'], ['BroadcastChannel', 'worker_threads'],
-    ...(natives.fetch ? [['URL', 'web'], ['URLSearchParams', 'web'], ['Headers', 'web'], ['Response', 'web'], ['fetch', 'web']] : []), ['performance', 'perf_hooks'], ['PerformanceObserver', 'perf_hooks']]) {
+    ...(natives.fetch ? [['URL', 'web'], ['URLSearchParams', 'web'], ['Headers', 'web'], ['Response', 'web'], ['fetch', 'web']] : []), ['performance', 'perf_hooks'], ...(natives.random ? [['crypto', 'crypto', 'webcrypto']] : []), ['PerformanceObserver', 'perf_hooks']]) {
     Object.defineProperty(globalThis, name, {
-      get: () => ((['perf_hooks', 'worker_threads'].includes(module) && !natives.allowed(module)) || (name === 'fetch' && !natives.allowed('http')) ? undefined : internal.builtin(module)?.[name]),
+      get: () => ((['perf_hooks', 'worker_threads'].includes(module) && !natives.allowed(module)) || (name === 'fetch' && !natives.allowed('http')) ? undefined : internal.builtin(module)?.[key]),
       set: (value) => internal.hide(globalThis, name, value),
       configurable: true,
     });

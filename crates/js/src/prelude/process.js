@@ -157,6 +157,30 @@
     };
     process.memoryUsage.rss = () => natives.memory();
   }
+  if (natives.usage) {
+    const numberOf = (value, name) => {
+      if (typeof value !== 'number') throw invalidType(`prevValue.${name}`, 'number', value);
+      if (!(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) throw coded(RangeError, 'ERR_INVALID_ARG_VALUE', `The property 'prevValue.${name}' is invalid. Received ${value}`);
+      return value;
+    };
+    process.cpuUsage = (before) => {
+      if (before && typeof before !== 'object') throw invalidType('prevValue', 'object', before);
+      const [user, system] = natives.usage();
+      return before ? { user: user - numberOf(before.user, 'user'), system: system - numberOf(before.system, 'system') } : { user, system };
+    };
+    process.resourceUsage = () => {
+      const [userCPUTime, systemCPUTime, maxRSS, minorPageFault, majorPageFault, fsRead, fsWrite, voluntaryContextSwitches, involuntaryContextSwitches] = natives.usage();
+      return {
+        userCPUTime, systemCPUTime, maxRSS, sharedMemorySize: 0, unsharedDataSize: 0, unsharedStackSize: 0, minorPageFault, majorPageFault, swappedOut: 0,
+        fsRead, fsWrite, ipcSent: 0, ipcReceived: 0, signalsCount: 0, voluntaryContextSwitches, involuntaryContextSwitches,
+      };
+    };
+    process.availableMemory = () => natives.systemMemory()[2];
+    process.constrainedMemory = () => natives.systemMemory()[3];
+  }
+  // Settings of a build that is Node's own.
+  process.config = Object.freeze({ target_defaults: Object.freeze({}), variables: Object.freeze({}) });
+  process.features = Object.freeze({ inspector: false, debug: false, uv: false, ipv6: true, tls_alpn: false, tls_sni: false, tls_ocsp: false, tls: false, require_module: true, typescript: false });
   // The version of Node whose behaviour is followed.
   process.version = 'v26.10.0';
   process.versions = { node: '26.10.0', phaseloop: natives.version };
@@ -172,6 +196,9 @@
   process.argv = natives.argv();
   process.execPath = natives.execPath();
   process.argv0 = process.argv[0];
+  // The name of the process itself does not change.
+  let title = process.argv0 ?? '';
+  Object.defineProperty(process, 'title', { get: () => title, set: (value) => { title = `${value}`; }, enumerable: true, configurable: true });
   process.env = natives.env();
   process.getActiveResourcesInfo = () => natives.activeResources();
 
