@@ -75,3 +75,9 @@ fn the_system_is_that_of_node() {
         assert_eq!(printed, String::from_utf8_lossy(&run.stdout));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn files_are_copied_and_found_inside_of_a_call() {
+    check("files.cjs");
+}

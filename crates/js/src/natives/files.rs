@@ -1,5 +1,6 @@
 //! Files: what modules are read by, and the part of `fs` that is bound.
 
+mod blocking;
 mod handle;
 mod pool;
 mod sync;

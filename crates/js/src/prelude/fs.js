@@ -176,7 +176,7 @@
     glob: (pattern, options) => {
       const given = optionsOf('glob', options, 'cwd', 'exclude');
       const list = Array.isArray(pattern) ? pattern : [pattern];
-      for (const it of list) if (typeof it !== 'string') throw invalidType('patterns', ['string', 'Array'], it);
+      for (const it of list) if (typeof it !== 'string') throw invalidType('patterns', 'string', it);
       if (given.exclude !== undefined && typeof given.exclude !== 'function') throw notImplemented('A list of patterns as the option "exclude" of fs.glob()');
       return ['glob', [list, given.cwd === undefined ? '.' : pathOf(given.cwd, 'options.cwd'), given.exclude]];
     },
@@ -220,7 +220,7 @@
     const [native, given, value = same] = check(...args);
     return value(natives.fsSync(native === 'mkdirWith' ? 'mkdir' : native, ...given));
   };
-  for (const name of ['symlink', 'link', 'rename', 'copyFile', 'writeFile', 'appendFile', 'readlink', 'realpath', 'unlink', 'rmdir', 'utimes', 'truncate', 'chmod']) {
+  for (const name of ['symlink', 'link', 'rename', 'copyFile', 'writeFile', 'appendFile', 'readlink', 'realpath', 'unlink', 'rmdir', 'utimes', 'truncate', 'chmod', 'access', 'cp', 'glob']) {
     fs[`${name}Sync`] = sync(name);
   }
   fs.mkdirSync = sync('mkdir', (path, options) => operations.mkdir(path, options ?? {}));

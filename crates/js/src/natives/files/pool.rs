@@ -263,7 +263,7 @@ fn decided(function: &Held, paths: &[&Path]) -> bool {
 type Filter = dyn Fn(&Path, &Path) -> bool;
 
 /// The options of `cp`: six flags, whether the target must not exist, and the filter.
-fn cp_options<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, node::CpOptions> {
+pub(super) fn cp_options<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, node::CpOptions> {
     let flag = |index: usize| arg(scope, args, index).is_truthy();
     let filter = arg(scope, args, 9);
     let filter: Option<Rc<Filter>> = match filter.is_function() {
@@ -285,7 +285,7 @@ fn cp_options<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js, node::CpOp
     })
 }
 
-fn access(bits: u32) -> node::Access {
+pub(super) fn access(bits: u32) -> node::Access {
     let each = [
         (4, node::Access::READ),
         (2, node::Access::WRITE),

@@ -114,6 +114,9 @@ fn link_to(target: &Path, link: &Path) -> io::Result<()> {
 /// Calls an operation.
 pub(super) fn call<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let (operation, args) = (text(scope, args, 0)?, &args[1..]);
+    if let Some(done) = super::blocking::call(scope, &operation, args) {
+        return done;
+    }
     let path = |index: usize| -> Res<'js, PathBuf> {
         allowed(scope, PathBuf::from(text(scope, args, index)?))
     };
