@@ -1,13 +1,15 @@
 //! A listener whose connections are encrypted.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::LocalBoxFuture;
+use futures::future::{AbortHandle, Abortable, LocalBoxFuture};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use super::ServerContext;
@@ -19,7 +21,8 @@ use phaseloop::time::timeout;
 /// How long a handshake may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The largest number of handshakes at a time. Further connections wait in the kernel.
+/// The largest number of handshakes at a time. A further one ends the oldest: peers that never
+/// finish theirs must not keep the others out until the timeout.
 const MOST_HANDSHAKES: usize = 1024;
 
 /// A handshake; `None` if it fails or takes too long.
@@ -31,6 +34,8 @@ pub(super) struct TlsListener {
     below: Box<dyn Listener>,
     context: ServerContext,
     handshakes: RefCell<FuturesUnordered<Handshake>>,
+    /// What ends the handshakes, the oldest first. The reference is dead once one is over.
+    begun: RefCell<VecDeque<(Weak<()>, AbortHandle)>>,
 }
 
 impl TlsListener {
@@ -39,18 +44,42 @@ impl TlsListener {
             below,
             context,
             handshakes: RefCell::default(),
+            begun: RefCell::default(),
         }
     }
 
     fn begin(&self, connection: Box<dyn Connection>) {
-        let context = self.context.clone();
+        let (context, alive) = (self.context.clone(), Rc::new(()));
+        let (handle, registration) = AbortHandle::new_pair();
+        self.add_to_begun(Rc::downgrade(&alive), handle);
         let handshake = async move {
+            let _alive = alive;
             let accepting = TlsStream::accept(connection, &context);
             let stream = timeout(HANDSHAKE_TIMEOUT, accepting).await.ok()?.ok()?;
             let stream: Box<dyn Connection> = Box::new(stream);
             Some(stream)
         };
+        let handshake = Abortable::new(handshake, registration);
+        let handshake = async move { handshake.await.ok()? };
         self.handshakes.borrow_mut().push(Box::pin(handshake));
+    }
+
+    /// Adds a handshake to those that have begun. If there are too many, ends the oldest.
+    fn add_to_begun(&self, alive: Weak<()>, handle: AbortHandle) {
+        let mut begun = self.begun.borrow_mut();
+        begun.push_back((alive, handle));
+        let is_over = |(alive, _): &(Weak<()>, AbortHandle)| alive.strong_count() == 0;
+        if begun.len() <= MOST_HANDSHAKES {
+            return;
+        }
+        begun.retain(|handshake| !is_over(handshake));
+        if begun.len() > MOST_HANDSHAKES {
+            let oldest = begun.pop_front();
+            drop(begun);
+            if let Some((_, handle)) = oldest {
+                handle.abort();
+            }
+        }
     }
 
     /// Returns the connection of a handshake that is complete.
@@ -73,9 +102,6 @@ impl Listener for TlsListener {
                 loop {
                     if let Some(connection) = self.poll_handshakes(cx) {
                         return Poll::Ready(Ok(connection));
-                    }
-                    if self.handshakes.borrow().len() >= MOST_HANDSHAKES {
-                        return Poll::Pending;
                     }
                     let accepted: io::Result<_> = match accepting.as_mut().poll(cx) {
                         Poll::Ready(accepted) => accepted,

@@ -31,3 +31,56 @@ fn nodes_sockets_run_in_memory() {
     });
     assert_eq!(*lines.borrow(), ["connection", "hello"]);
 }
+
+#[cfg(feature = "tls")]
+#[test]
+fn handshakes_that_never_end_keep_no_other_client_out() {
+    use phaseloop::LoopHandle;
+    use phaseloop_node::events::ERROR;
+    use phaseloop_node::stream::{CLOSE, END};
+    use phaseloop_node::{Emitter, net, tls};
+
+    let file = |name: &str| {
+        let path = format!("../../tests/util/certificates/{name}");
+        std::fs::read(path).unwrap()
+    };
+    let identity = tls::ServerContext::new(&file("server.pem"), &file("server.key")).unwrap();
+    let trust = tls::ClientContext::with_ca(&file("ca.pem")).unwrap();
+    let network = phaseloop::Builder::new().network(Settings::default());
+    let exit = node::run_on(&mut network.build().unwrap(), async move {
+        let server = tls::create_server(&identity, |socket| socket.end("hello"));
+        let address: std::net::SocketAddr = "127.0.0.1:443".parse().unwrap();
+        server.listen(address);
+        node::sleep(10).await.unwrap();
+        let mut silent = Vec::new();
+        // More than the server takes at a time, and fewer than may wait to be accepted.
+        for _ in 0..12 {
+            silent.extend((0..100).map(|_| net::connect(address)));
+            node::sleep(100).await.unwrap();
+        }
+        for socket in &silent {
+            socket.on(ERROR, |_| ());
+            socket.resume();
+        }
+        let start = LoopHandle::current().now();
+        let client = tls::connect_with(address, Some("localhost"), &trust);
+        let (ended, text) = (
+            node::events::once(&client, END),
+            Rc::new(RefCell::new(Vec::new())),
+        );
+        let seen = text.clone();
+        client.on_data(move |bytes| seen.borrow_mut().extend_from_slice(bytes));
+        let closed = node::events::once(&client, CLOSE);
+        ended.await.unwrap();
+        closed.await.unwrap();
+        assert_eq!(*text.borrow(), b"hello");
+        assert!(LoopHandle::current().now() - start < Duration::from_secs(60));
+        // The oldest ones have made room.
+        assert!(silent[0].destroyed() && !silent[1199].destroyed());
+        for socket in silent {
+            socket.destroy(None);
+        }
+        server.close();
+    });
+    assert_eq!(exit.code(), 0);
+}
