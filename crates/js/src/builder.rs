@@ -14,8 +14,9 @@ use crate::error::Error;
 pub enum Modules {
     /// Those of Rust and files only.
     None,
-    /// Those that touch nothing outside of the engine: `async_hooks`, `buffer`, `events`, `path`,
-    /// `stream`, `string_decoder`, `timers`, `util`.
+    /// Those that touch nothing outside of the engine: `assert`, `async_hooks`, `buffer`, `console`,
+    /// `crypto`, `diagnostics_channel`, `events`, `module`, `path`, `process`, `stream`,
+    /// `string_decoder`, `timers`, `tty`, `url`, `util`, `zlib`.
     Core,
     /// All.
     #[default]

@@ -2,21 +2,22 @@
 (function (natives, internal) {
   'use strict';
   const path = internal.builtin('path');
-  const packages = internal.builtin('packages');
+  // A script that asks for no file needs none.
+  const packages = () => internal.builtin('packages');
   const { coded } = internal;
   const urlOf = (file) => `file://${encodeURI(file).replace(/[?#]/g, encodeURIComponent).replace(/%5B|%5D|%7C/g, decodeURIComponent)}`;
   const pathOf = (name) => (name.startsWith('file://') ? decodeURIComponent(name.slice(7)) : name);
 
   // A file is an ES module by its extension, by its package, or, if its package says nothing, by its
   // syntax.
-  const isModule = (file) => {
+  const isModule = (file, read = () => natives.readText(file)) => {
     if (file.endsWith('.mjs')) return true;
     if (!file.endsWith('.js')) return false;
-    const scope = packages.scopeOf(path.dirname(file));
-    const type = scope === undefined ? undefined : packages.manifestOf(scope).type;
+    const scope = packages().scopeOf(path.dirname(file));
+    const type = scope === undefined ? undefined : packages().manifestOf(scope).type;
     if (type === 'module' || type === 'commonjs') return type === 'module';
     if (file.includes('/node_modules/')) return false;
-    const source = natives.readText(file);
+    const source = read();
     if (!/^[ \t]*(?:import\b[ \t]*['"{*\w$]|export\b[ \t]*[{*\w])/m.test(source)) return false;
     try {
       natives.compile(file, source);
@@ -78,7 +79,7 @@
       const replaced = natives.rustModule(at);
       if (replaced !== undefined) return kept(at, () => replaced);
     }
-    const id = packages.importFile(file, base);
+    const id = packages().importFile(file, base);
     if (internal.findBuiltin(id) !== undefined) return findBuiltin(id);
     const attribute = other === '' ? type !== '' && type !== 'json' && ['type', type] : JSON.parse(other);
     if (attribute) throw coded(TypeError, 'ERR_IMPORT_ATTRIBUTE_UNSUPPORTED', `Import attribute "${attribute[0]}" with value "${attribute[1]}" is not supported in ${urlOf(id)}`);
@@ -99,7 +100,7 @@
     for (const request of found.others) {
       try {
         const known = internal.findBuiltin(request);
-        all.push(...(known === undefined ? namesOf(packages.resolve(request, path.dirname(file), file), seen) : names(known)));
+        all.push(...(known === undefined ? namesOf(packages().resolve(request, path.dirname(file), file), seen) : names(known)));
       } catch {
         // The file itself reports it when it runs.
       }
@@ -151,7 +152,7 @@
       if (/^(?!file:)[a-z][a-z\d+.-]*:/i.test(name)) return name;
       const found = findBuiltin(name);
       if (found !== undefined) return found;
-      const file = packages.importFile(pathOf(name), id, false);
+      const file = packages().importFile(pathOf(name), id, false);
       return internal.findBuiltin(file) === undefined ? urlOf(file) : findBuiltin(file);
     };
     return { dirname: path.dirname(id), filename: id, main: id === main, resolve, url: urlOf(id) };

@@ -26,12 +26,13 @@
     return plain === 'process' ? process : plain === 'console' ? console : internal.builtin(plain);
   };
 
-  const packages = internal.builtin('packages');
-  const { resolve } = packages;
+  const resolve = (...args) => internal.builtin('packages').resolve(...args);
 
   const load = (file, parent) => {
     if (cache[file]) return cache[file].exports;
-    if (isModule(file)) {
+    let text;
+    const read = () => (text ??= natives.readText(file));
+    if (isModule(file, read)) {
       const exports = internal.builtin('imports').requireModule(file, parent?.filename);
       cache[file] = Object.assign(new Module(file, parent), { exports, loaded: true });
       return exports;
@@ -40,7 +41,7 @@
     cache[file] = module;
     let done = false;
     try {
-      const source = natives.readText(file);
+      const source = read();
       if (file.endsWith('.json')) {
         try {
           module.exports = JSON.parse(source.replace(/^\uFEFF/, ''));
