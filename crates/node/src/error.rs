@@ -320,11 +320,11 @@ impl Error {
     }
 
     /// The error number as Node has it: negative for an OS error, -2 for `ENOENT` on Linux, and
-    /// that of libuv for a failed lookup.
+    /// that of libuv for a failed lookup. The error of several attempts has none; its parts do.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         let given = self.request().and_then(|request| request.errno);
-        if given.is_some() {
+        if given.is_some() || !self.errors().is_empty() {
             return given;
         }
         let number = self

@@ -269,6 +269,8 @@ mod tests {
             };
             let parts = (error.name(), error.code(), error.message());
             assert_eq!(parts, ("AggregateError", Some("ECONNREFUSED"), ""));
+            assert_eq!(error.errno(), None);
+            assert!(error.errors()[0].errno().is_some());
             let texts: Vec<_> = error.errors().iter().map(ToString::to_string).collect();
             let expected = addresses.map(|address| format!("connect ECONNREFUSED {address}"));
             assert_eq!(texts, expected);
