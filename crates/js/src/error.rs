@@ -326,7 +326,10 @@ pub(crate) fn of_node<'js>(scope: &Scope<'js>, error: &NodeError) -> Res<'js> {
     }
     if let Some(address) = error.address() {
         fields.set("address", &scope.string(&address.ip().to_string())?)?;
-        fields.set("port", &scope.number(f64::from(address.port())))?;
+        // As in Node, any port is none.
+        if address.port() != 0 {
+            fields.set("port", &scope.number(f64::from(address.port())))?;
+        }
     }
     make(scope, error.name(), error.message(), fields)
 }

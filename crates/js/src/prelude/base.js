@@ -118,6 +118,8 @@
     return coded(TypeError, 'ERR_INVALID_ARG_TYPE', `${text}.${describe(value)}`);
   };
   internal.invalidType = invalidType;
+  internal.badPort = (port, least) =>
+    coded(RangeError, 'ERR_SOCKET_BAD_PORT', `Port should be ${least ? '>' : '>='} 0 and < 65536.${describe(port)}.`);
   internal.invalidValue = (name, value, reason = 'is invalid') =>
     coded(TypeError, 'ERR_INVALID_ARG_VALUE',
       `The ${name.includes('.') ? 'property' : 'argument'} '${name}' ${reason}. Received ${internal.builtin('util').inspect(value)}`);

@@ -12,7 +12,7 @@
   const portOf = (port, least) => {
     const value = typeof port === 'number' || (typeof port === 'string' && port.trim() !== '') ? +port : NaN;
     if (!Number.isInteger(value) || value < least || value > 65535) {
-      throw coded(RangeError, 'ERR_SOCKET_BAD_PORT', `Port should be ${least ? '>' : '>='} 0 and < 65536. Received ${internal.builtin('util').inspect(port)}.`);
+      throw internal.badPort(port, least);
     }
     return value;
   };

@@ -9,7 +9,7 @@
 
   const portOf = (port) => {
     if ((typeof port !== 'number' && typeof port !== 'string') || (typeof port === 'string' && port.trim() === '') || +port !== +port >>> 0 || port > 65535) {
-      throw coded(RangeError, 'ERR_SOCKET_BAD_PORT', `Port should be >= 0 and < 65536. Received type ${typeof port} (${internal.builtin('util').inspect(port)}).`);
+      throw internal.badPort(port, 0);
     }
     return +port;
   };
