@@ -190,9 +190,8 @@ impl Probe {
         info: impl Fn() -> Option<Info>,
         run: impl FnOnce() -> R,
     ) -> R {
-        // The short way of a recorder, and the only one: with it `self_wake/recorded` is 301
-        // instructions. The list costs a virtual call at each end, and a count of its `Rc`. So the
-        // short way is inlined, and the rest is not.
+        // The short way of a recorder, and the only one: without it `self_wake/recorded` is 549
+        // instructions in place of 301. So it is inlined, and the rest is not.
         #[cfg(feature = "probe")]
         if let Some(recording) = self.recording(body, origin(), clock) {
             let value = run();
