@@ -62,7 +62,7 @@ fn no_page_leads_to_a_hidden_seam() {
             let comment = line.trim_start();
             let is_page = comment.starts_with("///") || comment.starts_with("//!");
             let has_link = |seam: &&str| comment.contains(&format!("crate::{seam}"));
-            if is_page && SEAMS.iter().any(|seam| has_link(&seam)) {
+            if is_page && SEAMS.iter().any(has_link) {
                 let _ = writeln!(faults, "src/{path}:{}: {comment}", index + 1);
             }
         }
