@@ -26,8 +26,8 @@ use crate::task_info::Id;
 /// The number of notes that are kept without a search for those that are out of date.
 const FEW: usize = 1024;
 
-/// The number of shared waits that are kept without a search for those that are gone.
-const FEW_SHARED: usize = 64;
+/// The least number of notes that are added without a search for those that are gone.
+const FEW_ADDED: usize = 32;
 
 /// What was polled when a waker was registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,8 @@ pub(super) struct WaitNotes {
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
     sets: RefCell<Vec<Weak<dyn TaskSet>>>,
-    /// What other threads share, by address.
-    shared: RefCell<SortedMap<usize, Weak<dyn SharedWait>>>,
-    /// Its number of entries, and that at which those that are gone are removed.
-    shared_count: Cell<(usize, usize)>,
+    /// What other threads share. Some of it may be there twice.
+    shared: RefCell<Vec<Weak<dyn SharedWait>>>,
     pub(super) primitives: Primitives,
     /// Made for the first named wait, so that a loop without one allocates nothing.
     named: OnceCell<Rc<NamedWaits>>,
@@ -114,41 +112,24 @@ impl Executor {
 
     /// Notes a set of tasks that is being waited for.
     pub(crate) fn note_set(&self, set: Weak<dyn TaskSet>) {
-        let mut sets = self.notes.sets.borrow_mut();
-        if sets.len() == sets.capacity() {
-            sets.retain(|set| set.strong_count() > 0);
-        }
-        sets.push(set);
+        add(&mut self.notes.sets.borrow_mut(), set);
     }
 
     /// Notes what other threads share, and this loop is about to wait for.
     #[cold]
     pub(crate) fn note_shared(&self, wait: Weak<dyn SharedWait>) {
-        let mut shared = self.notes.shared.borrow_mut();
-        if shared
-            .insert(wait.as_ptr().cast::<()>().addr(), wait)
-            .is_some()
-        {
-            return;
-        }
-        let (count, limit) = self.notes.shared_count.get();
-        self.notes.shared_count.set((count + 1, limit));
-        if count >= limit.max(FEW_SHARED) {
-            let is_gone = |(_, wait): &(usize, &Weak<dyn SharedWait>)| wait.strong_count() == 0;
-            let gone: Vec<_> = shared.iter().filter(is_gone).map(|(at, _)| at).collect();
-            for address in &gone {
-                shared.remove(*address);
-            }
-            let left = count + 1 - gone.len();
-            self.notes.shared_count.set((left, left * 2));
-        }
+        add(&mut self.notes.shared.borrow_mut(), wait);
     }
 
     /// Returns the waits for what other threads share, with the data pointers of their wakers.
     pub(crate) fn shared_waits(&self) -> Vec<(NamedWait, *const ())> {
-        let shared = self.notes.shared.borrow();
+        let mut shared = self.notes.shared.borrow_mut();
+        remove_gone(&mut shared);
+        let live: Vec<_> = shared.iter().filter_map(Weak::upgrade).collect();
+        // Another thread may drop its references meanwhile; what these drop then is user data.
+        drop(shared);
         let mut found = Vec::new();
-        for wait in shared.iter().filter_map(|(_, wait)| wait.upgrade()) {
+        for wait in &live {
             wait.describe(&mut found);
         }
         found
@@ -161,6 +142,25 @@ impl Executor {
         sets.filter_map(|set| Some((set.waiter()?, set.members())))
             .collect()
     }
+}
+
+/// Adds a reference to a list. What is gone is removed when the list has no more room, so that each
+/// addition takes a constant time.
+fn add<T: ?Sized>(list: &mut Vec<Weak<T>>, new: Weak<T>) {
+    if list.len() == list.capacity() {
+        remove_gone(list);
+        let left = list.len();
+        list.reserve(left.max(FEW_ADDED));
+    }
+    list.push(new);
+}
+
+/// Removes what is gone, and what is there twice.
+fn remove_gone<T: ?Sized>(list: &mut Vec<Weak<T>>) {
+    let address = |noted: &Weak<T>| noted.as_ptr().cast::<()>().addr();
+    list.retain(|noted| noted.strong_count() > 0);
+    list.sort_unstable_by_key(address);
+    list.dedup_by_key(|noted| address(noted));
 }
 
 /// What a task waits for.
@@ -364,9 +364,10 @@ impl Drop for WaitNote {
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
+    use std::sync::Arc;
     use std::task::Waker;
 
-    use super::{NamedWait, NamedWaits, WaitNote};
+    use super::{FEW_ADDED, NamedWait, NamedWaits, WaitNote, add, remove_gone};
 
     fn wait() -> NamedWait {
         NamedWait::new("event", "ready", None)
@@ -402,5 +403,17 @@ mod tests {
             1,
             "the wait is listed until it is removed"
         );
+    }
+
+    #[test]
+    fn a_list_of_notes_keeps_no_room_for_what_is_gone_or_there_twice() {
+        let (live, mut list) = (Arc::new(0), Vec::new());
+        for _ in 0..100 * FEW_ADDED {
+            add(&mut list, Arc::downgrade(&live));
+            add(&mut list, Arc::downgrade(&Arc::new(0)));
+        }
+        assert!(list.capacity() <= 4 * FEW_ADDED);
+        remove_gone(&mut list);
+        assert_eq!(list.len(), 1);
     }
 }
