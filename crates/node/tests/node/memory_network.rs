@@ -40,12 +40,12 @@ fn handshakes_that_never_end_keep_no_other_client_out() {
     use phaseloop_node::stream::{CLOSE, END};
     use phaseloop_node::{Emitter, net, tls};
 
-    let file = |name: &str| {
-        let path = format!("../../tests/util/certificates/{name}");
-        std::fs::read(path).unwrap()
-    };
-    let identity = tls::ServerContext::new(&file("server.pem"), &file("server.key")).unwrap();
-    let trust = tls::ClientContext::with_ca(&file("ca.pem")).unwrap();
+    const CA: &[u8] = include_bytes!("../../../../tests/util/certificates/ca.pem");
+    const CERTIFICATE: &[u8] = include_bytes!("../../../../tests/util/certificates/server.pem");
+    const KEY: &[u8] = include_bytes!("../../../../tests/util/certificates/server.key");
+
+    let identity = tls::ServerContext::new(CERTIFICATE, KEY).unwrap();
+    let trust = tls::ClientContext::with_ca(CA).unwrap();
     let network = phaseloop::Builder::new().network(Settings::default());
     let exit = node::run_on(&mut network.build().unwrap(), async move {
         let server = tls::create_server(&identity, |socket| socket.end("hello"));
