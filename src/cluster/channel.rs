@@ -120,13 +120,11 @@ impl<T> Shared<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a message that `recv` returns. Wakes all senders that wait when half of the capacity
-    /// is free: one by one would be a wake a message.
-    fn count_received(&self) {
+    /// Counts a message that `recv` returns. Returns whether all senders that wait are to be woken,
+    /// since half of the capacity is free: one by one would be a wake a message.
+    fn count_received(&self) -> bool {
         let used = self.used.fetch_sub(1, Ordering::AcqRel) - 1;
-        if used == self.capacity / 2 {
-            self.wake_senders();
-        }
+        used == self.capacity / 2
     }
 
     #[inline(never)]
@@ -410,6 +408,10 @@ impl<T: Send + 'static> Receiver<T> {
     /// A message counts as an operation of I/O: after 128 of them a task goes on in the next poll
     /// phase.
     ///
+    /// # Panics
+    ///
+    /// If the waker of a sender panics, the poll does. The message is received by the next one.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future loses no message.
@@ -422,6 +424,10 @@ impl<T: Send + 'static> Receiver<T> {
     /// # Errors
     ///
     /// [`TryRecvError::Empty`] if there is none, [`TryRecvError::Closed`] if there will be none.
+    ///
+    /// # Panics
+    ///
+    /// If the waker of a sender panics. The message stays in the channel then.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         if self.batch.is_empty() {
             let mut state = self.shared.state();
@@ -462,12 +468,26 @@ impl<T: Send + 'static> Receiver<T> {
 
     #[inline]
     fn next_of_batch(&mut self) -> Option<T> {
-        let message = self.batch.pop_front()?;
+        let mut message = self.batch.pop_front()?;
+        if self.shared.count_received() {
+            message = self.wake_senders(message);
+        }
         if let Some(number) = self.numbers.pop_front() {
             note_message(false, number);
         }
-        self.shared.count_received();
         Some(message)
+    }
+
+    /// Wakes the senders. If a waker panics, the message is in the batch again.
+    #[inline(never)]
+    fn wake_senders(&mut self, message: T) -> T {
+        let mut unreceived = Unreceived {
+            receiver: self,
+            message: Some(message),
+        };
+        unreceived.receiver.shared.wake_senders();
+        let message = unreceived.message.take();
+        message.expect("only a panic puts the message back")
     }
 
     /// Takes the whole queue. Returns `false` if it is empty and all senders are gone; waits if
@@ -505,6 +525,22 @@ impl<T: Send + 'static> Receiver<T> {
     }
 }
 
+/// A message on its way out of the batch. It returns there if a waker panics.
+struct Unreceived<'a, T> {
+    receiver: &'a mut Receiver<T>,
+    message: Option<T>,
+}
+
+impl<T> Drop for Unreceived<'_, T> {
+    fn drop(&mut self) {
+        if let Some(message) = self.message.take() {
+            self.receiver.batch.push_front(message);
+            // A sender may have its place meanwhile: the channel then has one message more.
+            self.receiver.shared.used.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
 impl<T: Send + 'static> Stream for Receiver<T> {
     type Item = T;
 
@@ -530,8 +566,11 @@ impl<T> Drop for Receiver<T> {
         let queue = std::mem::take(&mut state.queue);
         let receiver = state.receiver.take();
         drop(state);
-        self.shared.wake_senders();
-        drop((queue, receiver));
+        let mut steps = Steps::default();
+        steps.run(|| self.shared.wake_senders());
+        steps.run(|| drop(receiver));
+        steps.drop_each(self.batch.drain(..).chain(queue));
+        steps.end();
     }
 }
 

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use super::channel::{Receiver, Sender, channel};
 use super::listen::Hub;
 use super::{Cluster, Member, lock};
+use crate::raw::unwind::Steps;
 use crate::report;
 use crate::runtime::any_handle::AnyHandle;
 use crate::runtime::loop_handle::LoopHandle;
@@ -199,9 +200,12 @@ impl End {
         state.stopped.get_or_insert(stopped);
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
+        // A waker that panics keeps no other waiter from its wake.
+        let mut wakes = Steps::default();
         for waiter in waiters {
-            waiter.wake();
+            wakes.run(|| waiter.wake());
         }
+        wakes.end();
     }
 
     /// Returns whether the cluster was shut down.

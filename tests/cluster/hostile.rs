@@ -4,12 +4,16 @@ use std::future::{Future, pending};
 use std::io::Read as _;
 use std::net;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
-use phaseloop::cluster::{self, Builder};
+use futures::FutureExt as _;
+use phaseloop::cluster::{self, Builder, TryRecvError, TrySendError};
 use phaseloop::net::TcpListener;
 use phaseloop::spawn;
+use phaseloop::time::sleep;
 use waker_fn::waker_fn;
 
 use crate::util::child::in_child;
@@ -176,6 +180,87 @@ fn a_waker_that_panics_keeps_no_other_sender_from_its_wake() {
         assert!(second.poll().is_pending());
         assert_eq!(panic_of(|| receiver.try_recv()), "a waker");
         assert!(second.is_woken());
+    };
+    Builder::new().loops(1).block_on(body).unwrap();
+}
+
+/// The message that was about to be received is the next one again, and counts once.
+#[test]
+fn a_message_outlives_the_waker_of_a_sender_that_panics() {
+    let body = async {
+        for way in [Way::Try, Way::Poll] {
+            let (sender, mut receiver) = cluster::channel(2);
+            sender.try_send(1).unwrap();
+            sender.try_send(2).unwrap();
+            let hostile = waker_fn(|| panic!("a waker"));
+            let mut full = Box::pin(sender.send(3));
+            let polled = full.as_mut().poll(&mut Context::from_waker(&hostile));
+            assert!(polled.is_pending());
+            let receive = || match way {
+                Way::Try => receiver.try_recv().ok(),
+                Way::Poll => receiver.recv().now_or_never().flatten(),
+            };
+            assert_eq!(panic_of(receive), "a waker");
+            drop(full);
+            assert_eq!(sender.try_send(4), Err(TrySendError::Full(4)));
+            assert_eq!(receiver.try_recv(), Ok(1));
+            sender.try_send(4).unwrap();
+            assert_eq!(sender.try_send(5), Err(TrySendError::Full(5)));
+            assert_eq!(
+                (receiver.try_recv(), receiver.recv().await),
+                (Ok(2), Some(4))
+            );
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        }
+    };
+    Builder::new().loops(1).block_on(body).unwrap();
+}
+
+/// How a message is received.
+enum Way {
+    Try,
+    Poll,
+}
+
+#[test]
+fn a_message_whose_drop_panics_ends_no_drop_of_a_receiver() {
+    struct Hostile(Arc<AtomicUsize>);
+    impl Drop for Hostile {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            panic!("a message");
+        }
+    }
+    let drops = Arc::new(AtomicUsize::new(0));
+    let (sender, mut receiver) = cluster::channel(4);
+    for _ in 0..4 {
+        assert!(sender.try_send(Hostile(drops.clone())).is_ok());
+    }
+    let hostile = waker_fn(|| panic!("a waker"));
+    let mut full = Box::pin(sender.send(Hostile(drops.clone())));
+    let polled = full.as_mut().poll(&mut Context::from_waker(&hostile));
+    assert!(polled.is_pending());
+    std::mem::forget(receiver.try_recv());
+    assert_eq!(panic_of(|| drop(receiver)), "a waker");
+    assert_eq!(drops.load(Ordering::Relaxed), 3);
+    std::mem::forget(full);
+}
+
+// C18: those that await the end are woken together.
+#[test]
+fn a_waker_that_panics_keeps_no_other_from_the_end_of_a_cluster() {
+    let body = async {
+        let cluster = cluster::current();
+        let hostile = waker_fn(|| panic!("a waker"));
+        let mut end = Box::pin(cluster.shutdown(Duration::ZERO));
+        let polled = end.as_mut().poll(&mut Context::from_waker(&hostile));
+        assert!(polled.is_pending());
+        let mut other = tokio_test::task::spawn(cluster.shutdown(Duration::ZERO));
+        assert!(other.poll().is_pending());
+        while cluster.shutdown(Duration::ZERO).now_or_never().is_none() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert!(other.is_woken());
     };
     Builder::new().loops(1).block_on(body).unwrap();
 }
