@@ -3,17 +3,20 @@
 #![cfg(feature = "fs")]
 
 use crate::util::files::Directory;
+use crate::util::panics::panic_of;
 use crate::util::polls::poll_once;
 use crate::util::pool::{Hold, with_threads};
 use crate::util::trace::finish;
 use crate::util::wakers::on_clone;
 use std::cell::Cell;
 use std::fs;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use futures::future::{join, join_all};
@@ -821,6 +824,37 @@ fn a_waker_that_panics_on_the_pool_loses_nothing_and_does_not_hold_the_loop() {
     assert_eq!(fs::metadata(&path).unwrap().len(), accepted as u64);
     assert_eq!(event_loop.handle().keepers(), []);
     finish(&mut event_loop);
+}
+
+/// The completion of a job wakes all that wait.
+#[test]
+fn a_waker_that_panics_keeps_no_other_from_its_wake() {
+    let directory = Directory::new("waker-panic");
+    let path = directory.file("file", "");
+    let (event_loop, _) = with_threads(1);
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let run = || {
+        event_loop.block_on(async {
+            let mut file = &open(&path).await;
+            let hold = Hold::new();
+            let hostile = waker_fn(|| panic!("a waker"));
+            let counted = waker_fn({
+                let wakes = wakes.clone();
+                move || {
+                    wakes.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            for waker in [&hostile, &counted] {
+                assert_pending!(
+                    Pin::new(&mut file).poll_read(&mut Context::from_waker(waker), &mut [0; 4])
+                );
+            }
+            drop(hold);
+            pending::<()>().await;
+        })
+    };
+    assert_eq!(panic_of(run), "a waker");
+    assert_eq!(wakes.load(Ordering::Relaxed), 1);
 }
 
 /// A waker may use the file that it is cloned for.

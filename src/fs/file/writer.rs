@@ -17,7 +17,7 @@ use crate::blocking::step_job::Steps;
 use crate::error::OsError;
 use crate::error::os::About;
 use crate::fs::job;
-use crate::raw::unwind::ignore_panic;
+use crate::raw::unwind::{self, ignore_panic};
 use crate::sys;
 
 /// The most bytes that are accepted and not yet taken by a job.
@@ -245,15 +245,18 @@ impl Wake for Shared {
         self.wake_by_ref();
     }
 
-    /// Wakes all tasks that wait now, outside the lock.
+    /// Wakes all tasks that wait now, outside the lock. A waker that panics keeps no other task
+    /// from its wake.
     #[inline]
     fn wake_by_ref(self: &Arc<Self>) {
         let count = self.lock().waiters.len();
+        let mut wakes = unwind::Steps::default();
         for _ in 0..count {
             let waiter = self.lock().waiters.pop_front();
             if let Some(waiter) = waiter {
-                waiter.wake();
+                wakes.run(|| waiter.wake());
             }
         }
+        wakes.end();
     }
 }
