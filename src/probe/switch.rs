@@ -65,6 +65,7 @@ impl Mode {
     pub(crate) const SPAWN: Self = Self::CONTEXTS.and(Wants::TASKS);
     pub(crate) const WAKE: Self = Self::KEPT.and(Wants::WAKES);
     pub(crate) const CALL: Self = Self(Self::CONTEXTS.0 | Self::CLOSED.0).and(Wants::ACTIVITIES);
+    pub(crate) const SLEEP: Self = Self::CLOSED.and(Wants::LOGS);
     pub(crate) const TURN: Self = Self(0).and(Wants::TURNS).and(Wants::PHASES);
     /// What a turn may not skip: the phases that are reported, the lanes after a contained panic.
     pub(crate) const PHASES: Self = Self::CONTAINED.and(Wants::PHASES);

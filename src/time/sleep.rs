@@ -90,7 +90,7 @@ pub fn sleep_until(deadline: impl Into<Instant>) -> Sleep {
 /// The future of [`sleep`] and [`sleep_until`].
 ///
 /// Its first poll arms it. From then on it keeps the loop alive, unless [`unref`](Sleep::unref) was
-/// called.
+/// called. If its loop is dropped, it ends at once.
 ///
 /// # Examples
 ///

@@ -143,6 +143,28 @@ fn sleeps_and_timers_share_one_order() {
     assert_eq!(trace.take(), "timer1 sleep timer2");
 }
 
+/// Those that waited were woken by the drop; those that come later do not wait for it.
+#[test]
+fn a_sleep_ends_at_once_when_its_loop_was_dropped() {
+    let (other, handle, _) = paused();
+    let [mut waits, new, mut reset, unreferenced] =
+        other.block_on(async { [1, 2, 3, 4].map(|number| sleep(ms(1000 * number))) });
+    let (event_loop, _, trace) = paused();
+    event_loop.block_on(async {
+        assert_pending!(poll_once(&mut waits).await);
+        drop(other);
+        waits.await;
+        trace.stamp("waited");
+        new.await;
+        reset.reset(now() + ms(500));
+        reset.await;
+        unreferenced.unref().await;
+        trace.stamp("all");
+    });
+    assert_eq!(trace.take(), "waited@0 all@0");
+    assert_eq!(handle.keepers(), []);
+}
+
 #[test]
 fn a_dropped_sleep_is_out_of_the_heap() {
     let (event_loop, handle, _) = paused();

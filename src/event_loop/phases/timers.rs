@@ -18,7 +18,7 @@ use crate::event_loop::ledger::handles::{Header, Owner};
 use crate::executor::Executor;
 use crate::keeper::Keeper;
 use crate::phase_order::Phase;
-use crate::probe::{Area, Origin, Wants};
+use crate::probe::{Area, Mode, Origin, Wants};
 use crate::site::Site;
 
 /// The state that a timer handle shares with the loop.
@@ -125,6 +125,25 @@ impl Phases {
     }
 }
 
+/// Arms a sleep that is logged, or whose loop was dropped: that one has ended at once.
+// Not inlined, so that the callers save no registers for it.
+#[cold]
+fn arm_rare_sleep(core: &Core, deadline: u64, sleep: Payload, referenced: bool) -> TimerKey {
+    if core.executor.probe.wants(Wants::LOGS) {
+        log_armed(&core.executor, &sleep, deadline);
+    }
+    let timers = &core.phases.timers;
+    let key = timers.borrow_mut().insert(deadline, sleep, referenced);
+    if core.executor.is_closed() {
+        core.unref_sleep(key);
+        let ended = timers.borrow_mut().end(key);
+        if let Payload::Sleep { waker, .. } = ended {
+            waker.wake();
+        }
+    }
+    key
+}
+
 /// Sleeps.
 impl Core {
     /// Arms a sleep. `referenced` is whether it keeps the loop alive.
@@ -133,8 +152,8 @@ impl Core {
         if referenced {
             self.ledger.add(Keeper::Sleep);
         }
-        if self.executor.probe.wants(Wants::LOGS) {
-            log_armed(&self.executor, &sleep, deadline);
+        if self.executor.probe.has(Mode::SLEEP) {
+            return arm_rare_sleep(self, deadline, sleep, referenced);
         }
         let mut timers = self.phases.timers.borrow_mut();
         timers.insert(deadline, sleep, referenced)

@@ -136,6 +136,15 @@ impl<P: Default> TimerHeap<P> {
         })
     }
 
+    /// Takes the payload of an entry in the heap. The entry has fired then; its key stays valid.
+    pub(crate) fn end(&mut self, key: TimerKey) -> P {
+        let slot = &mut self.slots[key.0.get() as usize];
+        let position = mem::replace(&mut slot.position, FIRED);
+        let payload = mem::take(&mut slot.payload);
+        self.remove_at(position as usize);
+        payload
+    }
+
     /// Returns the payload of an entry that has not fired.
     pub(crate) fn get_mut(&mut self, key: TimerKey) -> Option<&mut P> {
         let slot = &mut self.slots[key.0.get() as usize];
