@@ -173,8 +173,9 @@ impl CopyOptions {
     /// Any OS error of opening, reading and writing the files;
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) for an exclusive copy whose target exists;
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a source that is not a regular file; the
-    /// OS error of `ioctl(FICLONE)` for a required reflink. A target that was partly written is
-    /// removed; an existing target that was not modified stays.
+    /// OS error of `ioctl(FICLONE)` for a required reflink; `EINVAL` for a target that is a device
+    /// or a pipe. A target that was partly written is removed; an existing target that was not
+    /// modified stays.
     ///
     /// # Cancel safety
     ///
@@ -251,12 +252,14 @@ fn copy_open(
             true
         }
     };
-    *is_touched = true;
     let length = if cloned {
+        *is_touched = true;
         target.set_len(original.len())?;
         original.len()
     } else {
+        // A device or a pipe has no length: it is not touched by this, and must not be removed.
         target.set_len(0)?;
+        *is_touched = true;
         // `io::copy` uses `copy_file_range` or `sendfile` where the kernel supports it.
         io::copy(&mut &*source, &mut &*target)?
     };

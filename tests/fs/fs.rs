@@ -1039,6 +1039,30 @@ fn r299_a_reflink_is_tried_or_required() {
     });
 }
 
+/// A pipe stands for what has no length and belongs to others, such as a device.
+#[cfg(unix)]
+#[test]
+fn r299_a_copy_to_a_pipe_fails_and_leaves_the_pipe() {
+    let directory = Directory::new("copy-pipe");
+    let (from, pipe) = (directory.file("from", "content"), directory.path("pipe"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    // With both ends open no copy waits for the other end.
+    let mut options = std::fs::OpenOptions::new();
+    let _ends = options.read(true).write(true).open(&pipe).unwrap();
+    block_on(async {
+        fs::set_permissions(&from, permissions(0o640))
+            .await
+            .unwrap();
+        for reflink in [Reflink::Never, Reflink::Try, Reflink::Require] {
+            let copied = CopyOptions::new().reflink(reflink).copy(&from, &pipe).await;
+            assert!(copied.is_err());
+            let metadata = fs::metadata(&pipe).await.unwrap();
+            assert!(metadata.file_type().is_fifo());
+            assert_eq!(mode_of(&metadata, 0o600), 0o600);
+        }
+    });
+}
+
 #[test]
 fn r299_what_cannot_be_copied() {
     let directory = Directory::new("copy-errors");
