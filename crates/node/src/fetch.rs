@@ -51,6 +51,7 @@
 // H90 to H96.
 
 mod body;
+mod causes;
 mod data_url;
 #[cfg(feature = "fetch-gzip")]
 mod decode;
@@ -60,6 +61,7 @@ mod decode;
 mod exchange;
 mod headers;
 mod incoming;
+mod plan;
 mod response;
 
 use std::fmt;
@@ -143,7 +145,7 @@ pub enum Redirect {
 ///
 /// fn main() -> Exit<()> {
 ///     run(async {
-///         // Nothing listens on port 1.
+///         // No request is sent to port 1.
 ///         let failed = fetch("http://127.0.0.1:1/")
 ///             .method("POST")
 ///             .header("content-type", "application/json")
@@ -319,19 +321,4 @@ impl fmt::Debug for Fetch {
             .field("url", &self.url)
             .finish_non_exhaustive()
     }
-}
-
-/// The error of a request that got no response.
-fn failed(cause: Error) -> Error {
-    Error::type_error("fetch failed").caused_by(cause)
-}
-
-/// The error of a body that was cut off.
-fn terminated(cause: Error) -> Error {
-    Error::type_error("terminated").caused_by(cause)
-}
-
-/// The error of a connection that the peer has closed too soon.
-fn other_side_closed() -> Error {
-    Error::named("SocketError", "other side closed").coded("UND_ERR_SOCKET")
 }

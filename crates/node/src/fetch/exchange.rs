@@ -7,24 +7,22 @@
 //!                      └── error, abort, time ──> rejected
 //! ```
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use url::Url;
 
 use super::body::Content;
+use super::causes::{cause_of, failed, socket_error};
 use super::data_url::DataUrl;
-use super::decode::accepted;
 use super::incoming::body_of;
+use super::plan::{Plan, has};
 use super::response::{Head, Response};
-use super::{Fetch, Redirect, failed, other_side_closed};
+use super::{Fetch, Redirect};
 use crate::abort::{AbortListener, AbortSignal};
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _};
-use crate::http::{
-    self, ClientRequest, IncomingMessage, RequestOptions, fetch_agent, is_token, request_at,
-};
+use crate::http::{self, ClientRequest, IncomingMessage};
 use crate::promise::Deferred;
 use crate::site::Site;
 use crate::stream::{Readable, pipeline};
@@ -48,6 +46,8 @@ pub(super) struct Exchange {
     plan: RefCell<Plan>,
     redirect: Redirect,
     redirections: Cell<usize>,
+    /// What has broken the connection after the head of the response.
+    broken: RefCell<Option<Error>>,
     request: RefCell<Option<ClientRequest>>,
     timeout: RefCell<Option<Timeout>>,
     abort: RefCell<Option<(AbortSignal, AbortListener)>>,
@@ -57,15 +57,6 @@ pub(super) struct Exchange {
 
 /// Ends the body of a response with the reason of an abort.
 type OnAbort = Box<dyn FnOnce(Error)>;
-
-struct Plan {
-    url: Url,
-    method: String,
-    headers: Vec<(String, String)>,
-    body: Option<super::Body>,
-    /// The line of the program that asked for it.
-    site: Site,
-}
 
 impl Exchange {
     pub(super) fn start(fetch: Fetch, url: Url, deferred: Deferred<Response>) {
@@ -85,6 +76,7 @@ impl Exchange {
             }),
             redirect: fetch.redirect,
             redirections: Cell::new(0),
+            broken: RefCell::default(),
             request: RefCell::default(),
             timeout: RefCell::default(),
             abort: RefCell::default(),
@@ -106,6 +98,11 @@ impl Exchange {
     /// Returns the line of the program that asked for it.
     pub(super) fn site(&self) -> Site {
         self.plan.borrow().site
+    }
+
+    /// Returns what has broken the connection after the head of the response.
+    pub(super) fn broken(&self) -> Option<Error> {
+        self.broken.borrow().clone()
     }
 
     /// Fails without a request.
@@ -219,11 +216,10 @@ impl Exchange {
         let (errs, responds) = (self.clone(), self.clone());
         let has_response = Rc::new(Cell::new(false));
         let is_late = has_response.clone();
-        request.on(ERROR, move |error| {
-            // What follows a response is no fault of it: the body has errors of its own.
-            if !is_late.get() {
-                errs.request_failed(error);
-            }
+        // What follows a response is no fault of it: the body fails, for this reason.
+        request.on(ERROR, move |error| match is_late.get() {
+            true => _ = errs.broken.replace(Some(error.clone())),
+            false => errs.request_failed(error),
         });
         request.on_response(move |response| {
             has_response.set(true);
@@ -281,22 +277,8 @@ impl Exchange {
         }
     }
 
-    // H96.
     fn request_failed(&self, error: &Error) {
-        let cause = match (error.code(), error.message()) {
-            (Some("ECONNRESET"), "socket hang up") => other_side_closed(),
-            (Some("HPE_HEADER_OVERFLOW"), _) => {
-                let error = Error::named("HeadersOverflowError", "Headers Overflow Error");
-                error.coded("UND_ERR_HEADERS_OVERFLOW")
-            }
-            (Some(code), text) if code.starts_with("HPE_") => {
-                let what = text.strip_prefix("Parse Error: ").unwrap_or(text);
-                let text = format!("Response does not match the HTTP/1.1 protocol ({what})");
-                Error::named("HTTPParserError", text)
-            }
-            _ => error.clone(),
-        };
-        self.fail(failed(cause));
+        self.fail(failed(cause_of(error)));
     }
 
     // Responses.
@@ -305,11 +287,14 @@ impl Exchange {
     fn responded(self: &Rc<Self>, incoming: &IncomingMessage) {
         self.stop_timer();
         let status = incoming.status_code().unwrap_or_default();
-        let location = incoming.headers().get("location");
+        if status < 200 {
+            return self.fail(failed(socket_error("bad response")));
+        }
         let is_redirection = matches!(status, 301 | 302 | 303 | 307 | 308);
-        if let (true, Some(location)) = (is_redirection, location) {
+        let location = is_redirection.then(|| location_of(incoming)).flatten();
+        if let Some(location) = location {
             match self.redirect {
-                Redirect::Follow => return self.follow(incoming, status, location),
+                Redirect::Follow => return self.follow(incoming, status, &location),
                 Redirect::Error => {
                     incoming.dump();
                     return self.fail(failed(Error::new("unexpected redirect")));
@@ -322,7 +307,7 @@ impl Exchange {
             (plan.url.clone(), plan.method == "HEAD")
         };
         let head = Head::new(incoming, url, self.redirections.get() > 0);
-        let has_body = !is_head && !matches!(status, 101 | 103 | 204 | 205 | 304);
+        let has_body = !is_head && !matches!(status, 204 | 205 | 304);
         let body = match has_body.then(|| body_of(self, incoming)).transpose() {
             Ok(body) => body,
             Err(error) => {
@@ -385,10 +370,17 @@ impl Drop for Exchange {
     }
 }
 
+/// Returns where a redirection leads. Several lines are joined, as those of other headers are.
+fn location_of(incoming: &IncomingMessage) -> Option<String> {
+    let lines = incoming.raw_headers().iter();
+    let lines = lines.filter(|(name, _)| name.eq_ignore_ascii_case("location"));
+    let lines: Vec<_> = lines.map(|(_, value)| value.as_str()).collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
+}
+
 fn unexpected(exchange: &Weak<Exchange>, message: &'static str) {
     if let Some(exchange) = exchange.upgrade() {
-        let error = Error::named("SocketError", message);
-        exchange.fail(failed(error.coded("UND_ERR_SOCKET")));
+        exchange.fail(failed(socket_error(message)));
     }
 }
 
@@ -396,205 +388,5 @@ fn timed_out(exchange: &Weak<Exchange>, code: &'static str, message: &'static st
     if let Some(exchange) = exchange.upgrade() {
         let name = message.replace(' ', "");
         exchange.fail(failed(Error::named(name, message).coded(code)));
-    }
-}
-
-fn is_connection_word(value: &str) -> bool {
-    value.split(',').all(|word| is_token(word.trim()))
-}
-
-/// The bytes of a location are UTF-8, if they are not ASCII.
-fn location_text(latin1: &str) -> Cow<'_, str> {
-    if latin1.is_ascii() {
-        return latin1.into();
-    }
-    let bytes: Vec<u8> = latin1.chars().map(|char| char as u8).collect();
-    String::from_utf8_lossy(&bytes).into_owned().into()
-}
-
-fn has(headers: &[(String, String)], name: &str) -> bool {
-    headers
-        .iter()
-        .any(|(known, _)| known.eq_ignore_ascii_case(name))
-}
-
-/// Headers that describe a body, which a redirection may drop.
-const OF_BODY: [&str; 5] = [
-    "content-encoding",
-    "content-language",
-    "content-location",
-    "content-type",
-    "content-length",
-];
-
-/// Headers of requests that depend on what the program has stored.
-const CONDITIONS: [&str; 5] = [
-    "if-modified-since",
-    "if-none-match",
-    "if-unmodified-since",
-    "if-match",
-    "if-range",
-];
-
-/// Headers that another origin must not see.
-const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
-
-impl Plan {
-    /// Begins the request.
-    fn begin(&self) -> Result<ClientRequest, Error> {
-        let host = self
-            .url
-            .host_str()
-            .ok_or_else(|| Error::new("unknown scheme"))?;
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.url.port_or_known_default().unwrap_or(80);
-        let path = match self.url.query() {
-            Some(query) => format!("{}?{query}", self.url.path()),
-            None => self.url.path().to_owned(),
-        };
-        let agent = fetch_agent(self.url.scheme()).ok_or_else(|| Error::new("unknown scheme"))?;
-        let options = RequestOptions::new((bare, port))
-            .exact_method(&self.method)
-            .path(path)
-            .raw_headers(self.lines()?)
-            .agent(&agent);
-        request_at(options, self.site)
-    }
-
-    /// The header lines, in the order in which Node writes them.
-    // H95.
-    fn lines(&self) -> Result<Vec<(String, String)>, Error> {
-        let mut lines = vec![("host".to_owned(), self.host_line())];
-        let closes = self.closes();
-        let connection = if closes { "close" } else { "keep-alive" };
-        lines.push(("connection".to_owned(), connection.to_owned()));
-        for (name, value) in &self.headers {
-            match &*name.to_ascii_lowercase() {
-                "host" => {}
-                "connection" if is_connection_word(value) => {}
-                "content-length" if value.parse::<u64>().is_ok() => {}
-                lower @ ("connection" | "content-length" | "transfer-encoding" | "keep-alive"
-                | "upgrade") => {
-                    let message = format!("invalid {lower} header");
-                    let error = Error::named("InvalidArgumentError", message);
-                    return Err(error.coded("UND_ERR_INVALID_ARG"));
-                }
-                "expect" => {
-                    let error = Error::named("NotSupportedError", "expect header not supported");
-                    return Err(error.coded("UND_ERR_NOT_SUPPORTED"));
-                }
-                _ => lines.push((name.clone(), value.clone())),
-            }
-        }
-        let mut add = |name: &str, value: &str| {
-            if !has(&self.headers, name) {
-                lines.push((name.to_owned(), value.to_owned()));
-            }
-        };
-        add("accept", "*/*");
-        add("accept-language", "*");
-        add("sec-fetch-mode", "cors");
-        add("user-agent", "node");
-        if CONDITIONS.iter().any(|name| has(&self.headers, name)) {
-            // The program has a cache of its own.
-            add("pragma", "no-cache");
-            add("cache-control", "no-cache");
-        }
-        let codings = match has(&self.headers, "range") {
-            true => Some("identity"),
-            false => accepted(self.url.scheme()),
-        };
-        if let Some(codings) = codings {
-            add("accept-encoding", codings);
-        }
-        lines.extend(self.framing()?);
-        Ok(lines)
-    }
-
-    fn host_line(&self) -> String {
-        let host = self.url.host_str().unwrap_or_default();
-        match self.url.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        }
-    }
-
-    /// Whether the connection is closed after the response.
-    fn closes(&self) -> bool {
-        let asks = |(name, value): &(String, String)| {
-            let mut words = value.split(',').map(str::trim);
-            name.eq_ignore_ascii_case("connection")
-                && words.any(|word| word.eq_ignore_ascii_case("close"))
-        };
-        self.method == "HEAD" || self.headers.iter().any(asks)
-    }
-
-    fn framing(&self) -> Result<Option<(String, String)>, Error> {
-        let methods = ["PUT", "POST", "PATCH", "QUERY", "PROPFIND", "PROPPATCH"];
-        let expects_body = methods.contains(&&*self.method);
-        let length = match &self.body {
-            Some(body) if body.is_stream() => {
-                return Ok(Some(("transfer-encoding".to_owned(), "chunked".to_owned())));
-            }
-            Some(super::Body {
-                content: Content::Bytes(bytes),
-                ..
-            }) => bytes.len(),
-            _ => 0,
-        };
-        let declared = self
-            .headers
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-        if length > 0 && declared.is_some_and(|(_, value)| value.parse() != Ok(length)) {
-            let message = "Request body length does not match content-length header";
-            let error = Error::named("RequestContentLengthMismatchError", message);
-            return Err(error.coded("UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"));
-        }
-        let is_written = self.body.is_some() || expects_body;
-        Ok(is_written.then(|| ("content-length".to_owned(), length.to_string())))
-    }
-
-    /// Changes the plan as a redirection asks.
-    fn redirect(&mut self, status: u16, location: &str) -> Result<(), Error> {
-        let mut url = self
-            .url
-            .join(&location_text(location))
-            .map_err(|_| Error::type_error("Invalid URL").coded("ERR_INVALID_URL"))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(Error::new("URL scheme must be a HTTP(S) scheme"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            let message = "cross origin not allowed for request mode \"cors\"";
-            return Err(Error::new(message));
-        }
-        if url.fragment().is_none() {
-            url.set_fragment(self.url.fragment());
-        }
-        if status != 303 && self.body.as_ref().is_some_and(super::Body::is_stream) {
-            return Err(Error::new("a stream is sent only once"));
-        }
-        let becomes_get = match status {
-            301 | 302 => self.method == "POST",
-            303 => !matches!(&*self.method, "GET" | "HEAD"),
-            _ => false,
-        };
-        if becomes_get {
-            "GET".clone_into(&mut self.method);
-            self.body = None;
-            self.drop_headers(&OF_BODY);
-        }
-        if url.origin() != self.url.origin() {
-            self.drop_headers(&SECRET);
-        }
-        self.url = url;
-        Ok(())
-    }
-
-    fn drop_headers(&mut self, names: &[&str]) {
-        let is_kept = |(name, _): &(String, String)| {
-            !names.iter().any(|other| name.eq_ignore_ascii_case(other))
-        };
-        self.headers.retain(is_kept);
     }
 }

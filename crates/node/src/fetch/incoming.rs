@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
+use super::causes::{cause_of, other_side_closed, terminated};
 use super::decode::Decoder;
 use super::exchange::Exchange;
-use super::{other_side_closed, terminated};
 use crate::context::Node;
 use crate::error::Error;
 use crate::events::{ERROR, Emitter as _, WeakThis as _};
@@ -202,8 +202,9 @@ impl Source {
 
     // H92.
     fn failed(&self, body: &Readable<Vec<u8>>, error: &Error) {
-        let cause = match error.code() {
-            Some("ECONNRESET") => other_side_closed(),
+        let cause = match (error.code(), self.exchange.broken()) {
+            (Some("ECONNRESET"), Some(why)) => cause_of(&why),
+            (Some("ECONNRESET"), None) => other_side_closed(),
             _ => error.clone(),
         };
         body.destroy(Some(terminated(cause)));

@@ -55,6 +55,7 @@ mod deep;
 mod events;
 mod faults;
 mod fetch;
+mod fetch_peers;
 mod fork;
 mod http_client;
 mod http_client_faults;
