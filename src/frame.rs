@@ -133,7 +133,7 @@ impl Frame {
     /// Returns the frame for what is queued now, and reports a frame with values to the debug log.
     pub fn captured_as(kind: &'static str) -> Self {
         let frame = Self::current();
-        if let (Some(report), false) = (ON_CAPTURE.get(), frame.is_empty()) {
+        if let (Some(report), 1..) = (ON_CAPTURE.get(), frame.len()) {
             report(kind, frame.len());
         }
         frame
@@ -164,6 +164,13 @@ impl Frame {
         self.filtered(|entry| entry.key != key)
     }
 
+    /// Returns this frame without the value of a variable. It is not the empty frame, even if no
+    /// variable has a value: what is queued takes it along.
+    pub fn unset(&self, key: Key) -> Self {
+        let others = self.entries().iter().filter(|entry| entry.key != key);
+        Self(Some(Rc::new(others.cloned().collect())))
+    }
+
     /// Removes the value of a variable from this frame, wherever it is in use. Frames that were
     /// made of it keep the value.
     pub fn remove(&self, key: Key) {
@@ -182,7 +189,7 @@ impl Frame {
         self.0.as_ref().map_or(&[], |entries| entries.as_slice())
     }
 
-    /// Returns whether no variable has a value.
+    /// Returns whether this is the frame of a program that has set no variable.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }

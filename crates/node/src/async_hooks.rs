@@ -129,22 +129,28 @@ impl<T: 'static> AsyncLocalStorage<T> {
     }
 
     fn run_with<R>(&self, store: Rc<dyn Any>, f: impl FnOnce() -> R) -> R {
-        struct Back<'a, T: 'static> {
-            storage: &'a AsyncLocalStorage<T>,
-            store: Rc<dyn Any>,
+        struct Back {
+            key: Key,
+            store: Option<Rc<dyn Any>>,
         }
-        impl<T> Drop for Back<'_, T> {
+        impl Drop for Back {
             fn drop(&mut self) {
-                self.storage.enter(self.store.clone());
+                // As in Node, the frame that follows is a new one, not the one before. It has no
+                // entry without a store: a program may make a storage for each thing that it does.
+                let frame = Frame::current();
+                let frame = match self.store.take() {
+                    Some(store) => frame.with(self.key, store),
+                    None => frame.unset(self.key),
+                };
+                drop(frame.enter());
             }
         }
 
         let before = Frame::current_value(self.key());
         self.enter(store);
         let _back = Back {
-            storage: self,
-            // As in Node, the frame that follows is one with no store, not the one before.
-            store: before.unwrap_or_else(|| Rc::new(NoStore)),
+            key: self.key(),
+            store: before,
         };
         f()
     }

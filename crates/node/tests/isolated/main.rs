@@ -17,6 +17,7 @@ mod http_memory;
 mod left;
 mod links_memory;
 mod neighbours_memory;
+mod rounds_memory;
 mod socket_memory;
 #[cfg(target_os = "linux")]
 mod stderr;
