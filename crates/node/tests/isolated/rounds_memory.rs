@@ -263,7 +263,7 @@ fn storages_hooks_and_channels_leave_nothing() {
                     phase::check().await;
                 }
                 2 => {
-                    let bound = storage.run(vec![0; 1000], || AsyncLocalStorage::<()>::snapshot());
+                    let bound = storage.run(vec![0; 1000], AsyncLocalStorage::<()>::snapshot);
                     bound.run(|| ());
                 }
                 3 => {
