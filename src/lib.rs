@@ -171,6 +171,7 @@ mod kinds;
 mod label;
 #[doc(hidden)]
 pub mod macros;
+mod noted;
 mod numbered;
 mod phase_order;
 mod raw;

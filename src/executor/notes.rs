@@ -10,14 +10,15 @@
 // Marks: `cold`: the waker of another library, noted for reports.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{self, Rc};
 use std::sync::Weak;
 use std::task::Waker;
 
 use slab::Slab;
 
 use super::Executor;
-use super::primitives::Primitives;
+use super::primitives::Primitive;
+use crate::noted::Noted;
 use crate::numbered::NumberedMap;
 use crate::site::Site;
 use crate::sorted::SortedMap;
@@ -25,9 +26,6 @@ use crate::task_info::Id;
 
 /// The number of notes that are kept without a search for those that are out of date.
 const FEW: usize = 1024;
-
-/// The least number of notes that are added without a search for those that are gone.
-const FEW_ADDED: usize = 32;
 
 /// What was polled when a waker was registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +55,11 @@ pub(super) struct WaitNotes {
     foreign: RefCell<NumberedMap<*const (), Polled>>,
     /// The number of notes at which those of gone wakers are removed.
     limit: Cell<usize>,
-    sets: RefCell<Vec<Weak<dyn TaskSet>>>,
-    /// What other threads share. Some of it may be there twice.
-    shared: RefCell<Vec<Weak<dyn SharedWait>>>,
-    pub(super) primitives: Primitives,
+    sets: Noted<Weak<dyn TaskSet>>,
+    /// What other threads share.
+    shared: Noted<Weak<dyn SharedWait>>,
+    /// Locks and channels.
+    pub(super) primitives: Noted<rc::Weak<dyn Primitive>>,
     /// Made for the first named wait, so that a loop without one allocates nothing.
     named: OnceCell<Rc<NamedWaits>>,
 }
@@ -112,24 +111,19 @@ impl Executor {
 
     /// Notes a set of tasks that is being waited for.
     pub(crate) fn note_set(&self, set: Weak<dyn TaskSet>) {
-        add(&mut self.notes.sets.borrow_mut(), set);
+        self.notes.sets.add(set);
     }
 
     /// Notes what other threads share, and this loop is about to wait for.
     #[cold]
     pub(crate) fn note_shared(&self, wait: Weak<dyn SharedWait>) {
-        add(&mut self.notes.shared.borrow_mut(), wait);
+        self.notes.shared.add(wait);
     }
 
     /// Returns the waits for what other threads share, with the data pointers of their wakers.
     pub(crate) fn shared_waits(&self) -> Vec<(NamedWait, *const ())> {
-        let mut shared = self.notes.shared.borrow_mut();
-        remove_gone(&mut shared);
-        let live: Vec<_> = shared.iter().filter_map(Weak::upgrade).collect();
-        // Another thread may drop its references meanwhile; what these drop then is user data.
-        drop(shared);
         let mut found = Vec::new();
-        for wait in &live {
+        for wait in self.notes.shared.live() {
             wait.describe(&mut found);
         }
         found
@@ -137,30 +131,10 @@ impl Executor {
 
     /// Returns the sets of tasks that are waited for: their wakers and their tasks.
     pub(crate) fn awaited_sets(&self) -> Vec<(*const (), Vec<Id>)> {
-        let sets = self.notes.sets.borrow();
-        let sets = sets.iter().filter_map(Weak::upgrade);
+        let sets = self.notes.sets.live().into_iter();
         sets.filter_map(|set| Some((set.waiter()?, set.members())))
             .collect()
     }
-}
-
-/// Adds a reference to a list. What is gone is removed when the list has no more room, so that each
-/// addition takes a constant time.
-fn add<T: ?Sized>(list: &mut Vec<Weak<T>>, new: Weak<T>) {
-    if list.len() == list.capacity() {
-        remove_gone(list);
-        let left = list.len();
-        list.reserve(left.max(FEW_ADDED));
-    }
-    list.push(new);
-}
-
-/// Removes what is gone, and what is there twice.
-fn remove_gone<T: ?Sized>(list: &mut Vec<Weak<T>>) {
-    let address = |noted: &Weak<T>| noted.as_ptr().cast::<()>().addr();
-    list.retain(|noted| noted.strong_count() > 0);
-    list.sort_unstable_by_key(address);
-    list.dedup_by_key(|noted| address(noted));
 }
 
 /// What a task waits for.
@@ -364,10 +338,9 @@ impl Drop for WaitNote {
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
-    use std::sync::Arc;
     use std::task::Waker;
 
-    use super::{FEW_ADDED, NamedWait, NamedWaits, WaitNote, add, remove_gone};
+    use super::{NamedWait, NamedWaits, WaitNote};
 
     fn wait() -> NamedWait {
         NamedWait::new("event", "ready", None)
@@ -403,17 +376,5 @@ mod tests {
             1,
             "the wait is listed until it is removed"
         );
-    }
-
-    #[test]
-    fn a_list_of_notes_keeps_no_room_for_what_is_gone_or_there_twice() {
-        let (live, mut list) = (Arc::new(0), Vec::new());
-        for _ in 0..100 * FEW_ADDED {
-            add(&mut list, Arc::downgrade(&live));
-            add(&mut list, Arc::downgrade(&Arc::new(0)));
-        }
-        assert!(list.capacity() <= 4 * FEW_ADDED);
-        remove_gone(&mut list);
-        assert_eq!(list.len(), 1);
     }
 }

@@ -5,13 +5,12 @@
 // Marks: each wait for a lock or a channel passes `task_key` (row `mutex_handover`); a primitive
 // is added once.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Weak;
 
 use super::notes::Polled;
 use super::{Executor, MAIN_FUTURE};
 use crate::label::Label;
-use crate::numbered::NumberedMap;
 use crate::site::Site;
 use crate::task_info::Id;
 
@@ -95,17 +94,6 @@ pub(crate) struct DescribedWaiter {
     pub(crate) wants: Option<usize>,
 }
 
-/// The primitives that were waited for on a loop.
-#[derive(Default)]
-pub(super) struct Primitives {
-    list: RefCell<Vec<Weak<dyn Primitive>>>,
-    /// The length of the list at which those that are gone are removed.
-    limit: Cell<usize>,
-}
-
-/// The list is not searched for primitives that are gone while it is shorter.
-const FEW: usize = 64;
-
 impl Executor {
     /// Returns the address that identifies the loop.
     #[inline]
@@ -140,33 +128,18 @@ impl Executor {
         }
     }
 
+    // One that is waited for on several loops in turn is noted again each time.
     #[inline(never)]
     fn add_primitive(&self, primitive: Weak<dyn Primitive>) {
-        let Primitives { list, limit } = &self.notes.primitives;
-        let mut list = list.borrow_mut();
-        if list.len() >= limit.get().max(FEW) {
-            // One that is waited for on several loops in turn is noted again each time.
-            let mut seen = NumberedMap::<*const (), ()>::default();
-            list.retain(|weak| {
-                weak.strong_count() > 0 && seen.insert(weak.as_ptr().cast(), ()).is_none()
-            });
-            limit.set(list.len() * 2);
-        }
-        list.push(primitive);
+        self.notes.primitives.add(primitive);
     }
 
     /// Returns what tasks wait for at locks and channels. It runs no user code.
     #[inline]
     pub(crate) fn described_primitives(&self) -> Vec<Described> {
         let mut found = Vec::new();
-        let mut seen = NumberedMap::<*const (), ()>::default();
-        for weak in self.notes.primitives.list.borrow().iter() {
-            if let Some(primitive) = weak.upgrade() {
-                // No user code runs, so this is not the last owner at its end.
-                if seen.insert(weak.as_ptr().cast(), ()).is_none() {
-                    primitive.describe(&mut found);
-                }
-            }
+        for primitive in self.notes.primitives.live() {
+            primitive.describe(&mut found);
         }
         found
     }

@@ -26,7 +26,7 @@ const LAYERS: &[&[&str]] = &[
         "task_info",
         "wait_list",
     ],
-    &["frame", "metrics", "sys"],
+    &["frame", "metrics", "noted", "sys"],
     &["clock"],
     &["probe", "wire"],
     &["pool"],
