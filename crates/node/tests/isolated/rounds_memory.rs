@@ -11,21 +11,28 @@ use std::rc::Rc;
 
 use futures::StreamExt as _;
 use phaseloop::phase;
+use phaseloop::signal::SignalKind;
 use phaseloop_node::async_hooks::{AsyncLocalStorage, AsyncResource, Callbacks, create_hook};
 use phaseloop_node::diagnostics_channel::channel;
 use phaseloop_node::events::{ERROR, once};
 use phaseloop_node::http::{self, Agent, RequestOptions};
 use phaseloop_node::net::{self, LISTENING, Server};
 use phaseloop_node::stream::{CLOSE, END, Readable, Writable, finished, pipeline};
+use phaseloop_node::tls::{ClientContext, ServerContext};
 use phaseloop_node::{
-    AbortController, AbortSignal, Deferred, Emitter, any, async_generator, call, fetch, next_tick,
-    queue_microtask, race, set_immediate, set_timeout, sleep,
+    AbortController, AbortSignal, Deferred, Emitter, Error, any, async_generator, call,
+    clear_timeout_by_id, fetch, https, next_tick, process, queue_microtask, race, set_immediate,
+    set_interval, set_timeout, sleep,
 };
 
 /// Returns the numbers below `count` in turn.
 fn next(number: &Cell<usize>, count: usize) -> usize {
     number.replace(number.get() + 1) % count
 }
+
+const CA: &[u8] = include_bytes!("../../../../tests/util/certificates/ca.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../../../tests/util/certificates/server.pem");
+const KEY: &[u8] = include_bytes!("../../../../tests/util/certificates/server.key");
 
 async fn listening(server: &http::Server) -> SocketAddr {
     let listens = once(server, LISTENING);
@@ -345,5 +352,116 @@ fn streams_that_are_left_by_their_readers_leave_nothing() {
             }
         })
         .await;
+    });
+}
+
+#[test]
+fn requests_on_one_connection_leave_nothing() {
+    isolated("requests_on_one_connection_leave_nothing", || async {
+        let server = http::create_server(|request, response| {
+            let held = request.clone();
+            request.on(END, move |()| drop(held.clone()));
+            request.resume();
+            response.write_processing();
+            response.end("hello");
+        });
+        let accepted = Rc::new(Cell::new(0));
+        let count = accepted.clone();
+        server.on(net::CONNECTION, move |_| count.set(count.get() + 1));
+        let address = listening(&server).await;
+        let agent = Agent::builder().keep_alive(true).max_sockets(1).build();
+        let number = Cell::new(0);
+        leaves_nothing(1500, async || {
+            let stage = next(&number, 4);
+            let options = RequestOptions::new(address).agent(&agent);
+            let request = match stage {
+                0 => http::get(options),
+                1 => http::get(options.method("HEAD")),
+                2 => http::request(options.method("POST")),
+                _ => http::request(options.method("POST").headers([("Expect", "100-continue")])),
+            };
+            let held = request.clone();
+            request.on(http::CONTINUE, move |()| drop(held.clone()));
+            let held = request.clone();
+            request.on(http::INFORMATION, move |_| drop(held.clone()));
+            if stage >= 2 {
+                request.write("some");
+                request.end("body");
+            }
+            let response = once(&request, http::RESPONSE).await.unwrap();
+            let ended = closing(&request);
+            response.resume();
+            ended.await.unwrap();
+        })
+        .await;
+        // As in Node, the connection of a HEAD is not used again.
+        assert!(accepted.get() < number.get() / 2);
+        agent.destroy();
+        server.close();
+    });
+}
+
+#[test]
+fn handshakes_with_one_context_leave_nothing() {
+    isolated("handshakes_with_one_context_leave_nothing", || async {
+        let identity = ServerContext::new(CERTIFICATE, KEY).unwrap();
+        let server = https::create_server(&identity, |_, response| response.end("hello"));
+        let address = listening(&server).await;
+        let agent = https::agent(&ClientContext::with_ca(CA).unwrap()).build();
+        leaves_nothing(60, async || {
+            let request = https::get(RequestOptions::new(address).agent(&agent));
+            let response = once(&request, http::RESPONSE).await.unwrap();
+            let ended = closing(&request);
+            response.resume();
+            ended.await.unwrap();
+        })
+        .await;
+        server.close();
+    });
+}
+
+#[test]
+fn timers_and_listeners_of_the_process_leave_nothing() {
+    let test = "timers_and_listeners_of_the_process_leave_nothing";
+    isolated(test, || async {
+        let number = Cell::new(0);
+        let kept = process::on_unhandled_rejection(|_| ());
+        leaves_nothing(3000, async || match next(&number, 7) {
+            0 => {
+                let timer = set_timeout(1, || ());
+                let _ = timer.id();
+                sleep(2).await.unwrap();
+            }
+            1 => clear_timeout_by_id(set_timeout(1_000_000, || ()).id()),
+            2 => {
+                let timer = set_interval(1, |timer| drop(timer.close()));
+                let _ = timer.id();
+                sleep(2).await.unwrap();
+            }
+            3 => {
+                let listener = process::on_signal(SignalKind::USR2, |_| ()).unwrap();
+                assert!(listener.remove());
+            }
+            4 => {
+                process::on_exit(|_| ()).remove();
+                process::once_exit(|_| ()).remove();
+                process::on_warning(|_| ()).remove();
+                process::on_uncaught_exception(|_, _| ()).remove();
+            }
+            5 => {
+                let failed = Deferred::<u32>::new();
+                let promise = failed.promise();
+                failed.reject(Error::new("late"));
+                sleep(1).await.unwrap();
+                promise.await.unwrap_err();
+            }
+            _ => {
+                let failed = Deferred::<u32>::new();
+                failed.reject(Error::new("never handled"));
+                sleep(1).await.unwrap();
+            }
+        })
+        .await;
+        kept.remove();
     });
 }
