@@ -434,7 +434,7 @@ fn timers_and_listeners_of_the_process_leave_nothing() {
             }
             1 => clear_timeout_by_id(set_timeout(1_000_000, || ()).id()),
             2 => {
-                let timer = set_interval(1, |timer| drop(timer.close()));
+                let timer = set_interval(1, |timer| _ = timer.close());
                 let _ = timer.id();
                 sleep(2).await.unwrap();
             }

@@ -43,7 +43,7 @@ where
 }
 
 /// The message of an error, and the name, code and message of its cause.
-fn told(reason: &Reason) -> [String; 4] {
+fn parts_of(reason: &Reason) -> [String; 4] {
     let error = reason.downcast_ref::<Error>().unwrap();
     let cause = error.source().and_then(|cause| cause.downcast_ref());
     let cause: &Error = cause.unwrap();
@@ -54,7 +54,7 @@ fn told(reason: &Reason) -> [String; 4] {
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 #[test]
-fn h092_a_body_that_breaks_says_why() {
+fn h092_a_body_that_breaks_fails_with_the_reason() {
     let cases = [
         ("zz\r\n".to_owned(), ["HTTPParserError", ""]),
         (
@@ -69,14 +69,14 @@ fn h092_a_body_that_breaks_says_why() {
     for (chunks, cause) in cases {
         with(format!("{CHUNKED}{chunks}"), false, move |url| async move {
             let response = fetch(url).send().await.unwrap();
-            let [message, name, code, _] = told(&response.text().await.unwrap_err());
+            let [message, name, code, _] = parts_of(&response.text().await.unwrap_err());
             assert_eq!(message, "terminated");
             assert_eq!([name, code], cause);
         });
     }
     with(format!("{CHUNKED}5\r\nhel"), true, |url| async move {
         let response = fetch(url).send().await.unwrap();
-        let failed = told(&response.text().await.unwrap_err());
+        let failed = parts_of(&response.text().await.unwrap_err());
         assert_eq!(
             failed,
             ["terminated", "Error", "ECONNRESET", "read ECONNRESET"]
@@ -89,14 +89,14 @@ fn h096_no_request_is_sent_to_a_port_of_another_protocol() {
     with("", false, |_| async {
         for port in [1, 22, 25, 6000, 6697, 10080] {
             let url = format!("http://127.0.0.1:{port}/");
-            let failed = told(&fetch(url).send().await.unwrap_err());
+            let failed = parts_of(&fetch(url).send().await.unwrap_err());
             assert_eq!(failed, ["fetch failed", "Error", "", "bad port"]);
         }
     });
     let redirection =
         "HTTP/1.1 302 R\r\nLocation: http://127.0.0.1:25/\r\nContent-Length: 0\r\n\r\n";
     with(redirection, false, |url| async {
-        let failed = told(&fetch(url).send().await.unwrap_err());
+        let failed = parts_of(&fetch(url).send().await.unwrap_err());
         assert_eq!(failed, ["fetch failed", "Error", "", "bad port"]);
     });
 }
@@ -132,7 +132,7 @@ fn h094_locations_are_joined_as_other_headers_are() {
     let twice =
         "HTTP/1.1 302 R\r\nLocation: http://127.0.0.1\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n";
     with(twice, false, |url| async {
-        let failed = told(&fetch(url).send().await.unwrap_err());
+        let failed = parts_of(&fetch(url).send().await.unwrap_err());
         let why = [
             "fetch failed",
             "TypeError",
