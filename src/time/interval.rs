@@ -49,7 +49,7 @@ pub enum MissedTicks {
 /// that asks for it.
 ///
 /// Each further tick completes in the timers phase, like a [`sleep`](super::sleep), and never
-/// early. A period of zero ticks once a turn.
+/// early. A period of zero ticks once a turn. The interval of a dropped loop ticks no more.
 ///
 /// Missed ticks are delayed, unless [`Interval::set_missed_ticks`] sets otherwise. The default of
 /// tokio is [`MissedTicks::Burst`].
@@ -198,6 +198,12 @@ impl Interval {
             return Poll::Pending;
         };
         if !self.is_new && Pin::new(&mut self.sleep).poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        // The sleeps of a dropped loop end at once: whoever polls this on another loop would be
+        // ready without end.
+        if self.sleep.is_of_dropped_loop() {
+            self.next = None;
             return Poll::Pending;
         }
         self.set_next(self.after(due));

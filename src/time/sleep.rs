@@ -215,6 +215,11 @@ impl Sleep {
         }
     }
 
+    /// Returns whether the loop was dropped.
+    pub(super) fn is_of_dropped_loop(&self) -> bool {
+        self.handle.core().executor.is_closed()
+    }
+
     /// Stops this sleep from keeping the loop alive.
     ///
     /// # Examples

@@ -166,6 +166,21 @@ fn a_sleep_ends_at_once_when_its_loop_was_dropped() {
 }
 
 #[test]
+fn the_interval_of_a_dropped_loop_ticks_no_more() {
+    let (other, _, _) = paused();
+    let mut ticks = other.block_on(async { phaseloop::time::interval(ms(10)) });
+    let (event_loop, _, _) = paused();
+    event_loop.block_on(async {
+        ticks.tick().await;
+        assert_pending!(poll_once(ticks.tick()).await);
+        drop(other);
+        for _ in 0..3 {
+            assert_pending!(poll_once(ticks.tick()).await);
+        }
+    });
+}
+
+#[test]
 fn a_dropped_sleep_is_out_of_the_heap() {
     let (event_loop, handle, _) = paused();
     event_loop.block_on(async {
