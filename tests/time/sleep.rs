@@ -168,7 +168,7 @@ fn a_sleep_ends_at_once_when_its_loop_was_dropped() {
 #[test]
 fn the_interval_of_a_dropped_loop_ticks_no_more() {
     let (other, _, _) = paused();
-    let mut ticks = other.block_on(async { phaseloop::time::interval(ms(10)) });
+    let mut ticks = other.block_on(async { interval(ms(10)) });
     let (event_loop, _, _) = paused();
     event_loop.block_on(async {
         ticks.tick().await;
