@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::layers::{js_sources, node_sources, sources};
+use super::layers::sources_of_all;
 
 /// The crates that examples use, as code names them.
 const CRATES: &[&str] = &[
@@ -67,17 +67,10 @@ const PAGES: [(&str, &str); 8] = [
 #[test]
 fn examples_name_the_commands_that_add_their_crates() {
     let mut faults = String::new();
-    let crates = [
-        ("src", sources()),
-        ("crates/node/src", node_sources()),
-        ("crates/js/src", js_sources()),
-    ];
-    for (root, files) in crates {
-        for (path, text) in files {
-            for (line, comment) in comments(&text) {
-                for name in missing(&comment) {
-                    let _ = writeln!(faults, "{root}/{path}:{line}: no `cargo add {name}`");
-                }
+    for (path, text) in sources_of_all() {
+        for (line, comment) in comments(&text) {
+            for name in missing(&comment) {
+                let _ = writeln!(faults, "{path}:{line}: no `cargo add {name}`");
             }
         }
     }

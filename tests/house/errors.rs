@@ -2,24 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::layers::{js_sources, node_sources, sources};
+use super::layers::sources_of_all;
 
 #[test]
 fn debug_of_an_error_prints_the_text_of_display() {
     let mut faults = String::new();
-    let crates = [
-        ("src", sources()),
-        ("crates/node/src", node_sources()),
-        ("crates/js/src", js_sources()),
-    ];
-    for (root, files) in crates {
-        for (path, text) in files {
-            for name in errors_with_derived_debug(&text) {
-                let _ = writeln!(
-                    faults,
-                    "{root}/{path}: `{name}` derives `Debug`, which `unwrap` prints; print the text of `Display`"
-                );
-            }
+    for (path, text) in sources_of_all() {
+        for name in errors_with_derived_debug(&text) {
+            let _ = writeln!(
+                faults,
+                "{path}: `{name}` derives `Debug`, which `unwrap` prints; print the text of `Display`"
+            );
         }
     }
     assert!(faults.is_empty(), "\n{faults}");

@@ -3,21 +3,14 @@
 
 use std::fmt::Write as _;
 
-use super::layers::{js_sources, node_sources, sources};
+use super::layers::sources_of_all;
 
 #[test]
 fn examples_are_whole_programs() {
     let mut faults = String::new();
-    let crates = [
-        ("src", sources()),
-        ("crates/node/src", node_sources()),
-        ("crates/js/src", js_sources()),
-    ];
-    for (root, files) in crates {
-        for (path, text) in files {
-            for (line, fault) in faults_of(&text) {
-                let _ = writeln!(faults, "{root}/{path}:{line}: {fault}");
-            }
+    for (path, text) in sources_of_all() {
+        for (line, fault) in faults_of(&text) {
+            let _ = writeln!(faults, "{path}:{line}: {fault}");
         }
     }
     assert!(faults.is_empty(), "\n{faults}");

@@ -443,6 +443,20 @@ pub(crate) fn node_sources() -> BTreeMap<String, String> {
     found
 }
 
+/// All files of the three crates, by their paths in the repository.
+pub(crate) fn sources_of_all() -> impl Iterator<Item = (String, String)> {
+    let crates = [
+        ("src", sources()),
+        ("crates/node/src", node_sources()),
+        ("crates/js/src", js_sources()),
+    ];
+    let named = |(root, files): (_, BTreeMap<String, String>)| {
+        let named = files.into_iter();
+        named.map(move |(path, text)| (format!("{root}/{path}"), text))
+    };
+    crates.into_iter().flat_map(named)
+}
+
 /// The text of each file of Rust below a directory, by its path from there.
 fn files_under(root: &Path) -> BTreeMap<String, String> {
     fn visit(directory: &Path, found: &mut Vec<PathBuf>) {
