@@ -2,6 +2,7 @@
 //! does not go. The names and codes are those of Node. All on the paused clock.
 #![cfg(feature = "fetch-gzip")]
 
+use std::cell::Cell;
 use std::error::Error as _;
 use std::rc::Rc;
 
@@ -24,7 +25,12 @@ where
             let bytes = bytes.clone();
             socket.on(ERROR, |_| ());
             socket.set_no_delay(true);
+            let has_answered = Cell::new(false);
             socket.on_data_this(move |socket, _| {
+                // The request may come in pieces.
+                if has_answered.replace(true) {
+                    return;
+                }
                 socket.write(bytes.to_vec());
                 let socket = socket.clone();
                 if resets {
