@@ -46,9 +46,9 @@ use crate::error::debug_as_display;
 /// }
 /// ```
 #[track_caller]
-pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
+pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
     Timeout {
-        future,
+        future: future.into_future(),
         sleep: sleep(duration),
     }
 }
@@ -82,9 +82,12 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// }
 /// ```
 #[track_caller]
-pub fn timeout_at<F: Future>(deadline: impl Into<Instant>, future: F) -> Timeout<F> {
+pub fn timeout_at<F: IntoFuture>(
+    deadline: impl Into<Instant>,
+    future: F,
+) -> Timeout<F::IntoFuture> {
     Timeout {
-        future,
+        future: future.into_future(),
         sleep: sleep_until(deadline),
     }
 }

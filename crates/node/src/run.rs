@@ -230,6 +230,9 @@ fn report(node: &Node, payload: &mut Payload) {
 /// If that is 0 and the main future has returned an `Err`, the error is printed, and the process
 /// exits with 1.
 ///
+/// That is when the loop is empty: a server that listens keeps a program alive whose main future
+/// has failed. A panic of the main future ends the program at once.
+///
 /// ```no_run
 /// use phaseloop_node::{Exit, run};
 ///
