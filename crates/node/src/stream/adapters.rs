@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 use futures::io::{AsyncRead, AsyncWrite};
 
-use super::base::{Done, destroyed};
+use super::base::{Base, Done, destroyed};
 use super::gather::write_chunks;
 use super::readable::Readable;
 use super::writable::Writable;
@@ -165,12 +165,7 @@ impl Readable<Vec<u8>> {
     pub(crate) fn from_handle(reader: impl AsyncRead + 'static) -> Self {
         let handle = Rc::<HandleClose>::default();
         let readable = Self::of_reader(reader, Some(handle.clone()));
-        readable.state().base.emits_close.set(false);
-        let state = Rc::downgrade(readable.state());
-        handle.is_of(move || {
-            let state = state.upgrade()?;
-            Some(Box::new(move || state.base.emit_close()))
-        });
+        handle.is_of(readable.state(), |state| &state.base);
         readable
     }
 
@@ -217,8 +212,14 @@ struct HandleClose(Cell<Option<Box<Held>>>);
 type Held = dyn FnOnce() -> Option<Box<dyn FnOnce()>>;
 
 impl HandleClose {
-    fn is_of(&self, stream: impl FnOnce() -> Option<Box<dyn FnOnce()>> + 'static) {
-        self.0.set(Some(Box::new(stream)));
+    /// Leaves the close of a stream to this.
+    fn is_of<S: 'static>(&self, state: &Rc<S>, base: fn(&S) -> &Base) {
+        base(state).emits_close.set(false);
+        let state = Rc::downgrade(state);
+        self.0.set(Some(Box::new(move || {
+            let state = state.upgrade()?;
+            Some(Box::new(move || base(&state).emit_close()))
+        })));
     }
 
     fn close(&self) {
@@ -384,12 +385,7 @@ impl Writable<Vec<u8>> {
     pub(crate) fn to_handle(writer: impl AsyncWrite + 'static) -> Self {
         let handle = Rc::<HandleClose>::default();
         let writable = Self::of_writer(writer, Some(handle.clone()));
-        writable.state().base.emits_close.set(false);
-        let state = Rc::downgrade(writable.state());
-        handle.is_of(move || {
-            let state = state.upgrade()?;
-            Some(Box::new(move || state.base.emit_close()))
-        });
+        handle.is_of(writable.state(), |state| &state.base);
         writable
     }
 
