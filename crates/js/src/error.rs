@@ -334,7 +334,13 @@ pub(crate) fn of_node<'js>(scope: &Scope<'js>, error: &NodeError) -> Res<'js> {
     make(scope, error.name(), error.message(), fields)
 }
 
-fn make<'js>(scope: &Scope<'js>, name: &str, message: &str, fields: Val<'js>) -> Res<'js> {
+/// Makes an error of JavaScript.
+pub(crate) fn make<'js>(
+    scope: &Scope<'js>,
+    name: &str,
+    message: &str,
+    fields: Val<'js>,
+) -> Res<'js> {
     let args = [scope.string(name)?, scope.string(message)?, fields];
     scope.internal("makeError", &args)
 }

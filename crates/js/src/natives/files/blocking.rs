@@ -9,6 +9,7 @@ use phaseloop_node::{Error, Promise};
 
 use super::pool::{access, cp_options};
 use crate::engine::{Fault, Res, Scope, Val};
+use crate::error::make;
 use crate::natives::{arg, number, outside, text};
 
 /// What a thread sends to the caller.
@@ -52,12 +53,7 @@ impl Failure {
             for (key, text) in &self.texts {
                 fields.set(key, &scope.string(text)?)?;
             }
-            let args = [
-                scope.string(&self.name)?,
-                scope.string(&self.message)?,
-                fields,
-            ];
-            Ok(scope.throw(scope.internal("makeError", &args)?))
+            Ok(scope.throw(make(scope, &self.name, &self.message, fields)?))
         });
         made.unwrap_or_else(|fault| fault)
     }
@@ -158,32 +154,17 @@ fn copy<'js>(scope: &Scope<'js>, args: &[Val<'js>]) -> Res<'js> {
     let filter = arg(scope, args, 9);
     let has_filter = filter.is_function();
     let given = cp_options(scope, &args[..args.len().min(9)])?;
-    let flags = [
-        given.dereference,
-        given.error_on_exist,
-        given.force,
-        given.preserve_timestamps,
-        given.recursive,
-        given.verbatim_symlinks,
-    ];
     let is_exclusive = arg(scope, args, 8).is_truthy();
     let start = move |caller: &Sender<Message>| {
         let ask = asking(caller);
-        let [
-            dereference,
-            error_on_exist,
-            force,
-            preserve_timestamps,
-            recursive,
-            verbatim_symlinks,
-        ] = flags;
+        // Only the flags are moved: an option may hold a function of this thread.
         let options = node::CpOptions {
-            dereference,
-            error_on_exist,
-            force,
-            preserve_timestamps,
-            recursive,
-            verbatim_symlinks,
+            dereference: given.dereference,
+            error_on_exist: given.error_on_exist,
+            force: given.force,
+            preserve_timestamps: given.preserve_timestamps,
+            recursive: given.recursive,
+            verbatim_symlinks: given.verbatim_symlinks,
             mode: node::CopyOptions::new().exclusive(is_exclusive),
             filter: has_filter
                 .then(|| std::rc::Rc::new(move |from: &Path, to: &Path| ask(&[from, to])) as _),
